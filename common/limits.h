@@ -41,8 +41,9 @@
 #define LIM_LINE_KEEP 65536               /* a buffer grown beyond this is given back after the line */
 
 /* A client's argv and environment (common/provider, worker-spawn). */
-#define LIM_LAUNCH_WORDS 96   /* claude needs 24 arguments and 18 variables */
+#define LIM_LAUNCH_WORDS 96   /* claude needs 20 arguments and 19 variables */
 #define LIM_LAUNCH_BYTES 4096 /* one word; nothing a tenant wrote is in any */
+#define LIM_LAUNCH_PATHS 64   /* seeds, directories or folders of one provider */
 
 /* HTTP heads (common/http). */
 #define LIM_HTTP_LINE 8192         /* request line, as nginx and Apache have it */
@@ -113,5 +114,103 @@
 #define LIM_CTL_FILE 4194304      /* bytes read of a file in /etc, /proc or /sys */
 #define LIM_CTL_CHECKS 256        /* lines of the doctor's report */
 #define LIM_CTL_TRY_S 10          /* the doctor's own sandbox, from start to end */
+
+/* worker-http: connections. */
+#define LIM_HTTPD_EXTRA 64            /* connections beyond the configured number that are told 503; more are closed */
+#define LIM_HTTPD_ACCEPT 64           /* accepted before other events get a turn */
+#define LIM_HTTPD_KEEP_S 75           /* an idle connection; longer than the 60 s of common proxies */
+#define LIM_HTTPD_PIPELINE 65536      /* bytes of later requests that are taken while one is worked on */
+#define LIM_HTTPD_UNKNOWN 65536       /* bytes of body taken before the key is known */
+#define LIM_HTTPD_DRAIN 33554432      /* bytes thrown away after an early error, so that the caller comes to read it */
+#define LIM_HTTPD_DRAIN_S 10          /* and how long */
+#define LIM_HTTPD_STALL_S 120         /* a caller that takes nothing of what is written to it */
+#define LIM_HTTPD_OUT_HIGH 131072     /* bytes unsent to one caller: the client's pipe is not read any more ... */
+#define LIM_HTTPD_OUT_LOW 65536       /* ... until no more than these are left */
+#define LIM_HTTPD_ANSWER 16777216     /* bytes of an answer that is not streamed; 3 million words */
+#define LIM_HTTPD_HELD 268435456      /* bytes of bodies and unstreamed answers, all keys together ... */
+#define LIM_HTTPD_HELD_KEY 67108864   /* ... and of one key; a configured body of more counts as the bound */
+#define LIM_HTTPD_AUTHS 256           /* AUTH messages unanswered; further ones wait here, not in the channel */
+#define LIM_HTTPD_PEM 1048576         /* bytes of a certificate chain or key */
+#define LIM_HTTPD_STATUS 8            /* status reports being written */
+#define LIM_HTTPD_STATUS_S 10         /* and how long one may take */
+
+/* worker-http: requests. */
+#define LIM_IR_DEPTH 64               /* nesting of a body; a deep JSON schema has 20 */
+#define LIM_IR_MESSAGES 10000         /* turns of a conversation */
+#define LIM_IR_PARTS 1000             /* content parts of one message */
+#define LIM_IR_STOP 1024              /* bytes of one stop sequence */
+#define LIM_IR_MAX_TOKENS 10000000    /* beyond what any model answers */
+#define LIM_IR_PARAM 160              /* a parameter's place, for the answer's `param` */
+#define LIM_JOB_REQUEUES 8            /* times a request that nothing was started for is put back */
+#define LIM_JOB_RESTARTS 1            /* DESIGN.md section 3 */
+#define LIM_QUEUE_RETRY_MS 1000       /* a refused start is tried again when nothing of ours ended meanwhile */
+#define LIM_RUN_GRACE_MS 50           /* a client that gave its whole answer may end by itself */
+#define LIM_RUN_SETTLE_MS 2000        /* for egress's word on what went out */
+#define LIM_RUN_EXIT_MS 7000          /* for worker-spawn's word on the end; it says "stuck" after 5 s */
+#define LIM_RUN_READ 65536            /* bytes of a client's output taken at once */
+#define LIM_RUN_STDERR 1024           /* last bytes of its stderr, kept for an owner's error */
+
+/* The broker (worker-http/egress). Sizes in bytes, times in seconds. */
+#define LIM_OUT_RUNS 2048          /* records; twice the runs there can be, since one outlives its run a little */
+#define LIM_OUT_CONNS 8            /* of one run at once; claude opens 1 or 2, further ones wait in the backlog */
+#define LIM_OUT_REFUSALS 8         /* requests of one run refused with an answer and a line; then no more is heard */
+#define LIM_OUT_IGNORED 64         /* requests of one run that are answered 404 here; claude makes 1 or 2 */
+#define LIM_OUT_BODY 33554432      /* one request; the Anthropic API takes 32 MB, the others less */
+#define LIM_OUT_BODIES 268435456   /* all requests held at once; over it 503 */
+#define LIM_OUT_SLICE 32768        /* of a body, in one turn of the loop: 0.1 ms of checking */
+#define LIM_OUT_HIGH 65536         /* waiting for a slow reader; over it the other side is not read */
+#define LIM_OUT_LOW 16384          /* under it reading goes on: one TLS record */
+#define LIM_OUT_ANSWER 1073741824  /* one answer; streams of an hour are some ten MB */
+#define LIM_OUT_INTERIM 8          /* 1xx answers before the real one */
+#define LIM_OUT_USAGE_LINE 65536   /* of an event stream; those with usage have 1 KB */
+#define LIM_OUT_USAGE_JSON 1048576 /* an answer in one piece; over it its tokens are not known */
+#define LIM_OUT_DRAIN 1048576      /* read and dropped after an answer, so that it is not lost by a reset */
+#define LIM_OUT_DRAIN_S 2
+#define LIM_OUT_HEAD_S 60          /* a connection that asks nothing; the run has its own deadlines */
+#define LIM_OUT_BODY_S 60          /* between two pieces of a request's body */
+#define LIM_OUT_RESOLVE_S 10
+#define LIM_OUT_CONNECT_S 10       /* all addresses together; again for the TLS handshake */
+#define LIM_OUT_ADDRS 8            /* of the provider's name that are tried */
+#define LIM_OUT_ANSWER_S 600       /* for the first or next byte either way; http has the real deadlines */
+#define LIM_OUT_LINK_S 10          /* for the link to a run's http, which is on its way from the master */
+#define LIM_OUT_OPENED_S 10        /* for http to read OUT_OPENED; a stopped http is replaced after 15 s */
+#define LIM_OUT_FORGET_S 60        /* a record whose other end says nothing; http waits 2 s for an answer */
+#define LIM_OUT_IDLE_S 60          /* without a run, until the master is told */
+#define LIM_OUT_RETRY_S 604800     /* the longest Retry-After that is believed: a week */
+#define LIM_OUT_CRED 16384         /* a credential's file; OAuth tokens have some hundred bytes */
+#define LIM_OUT_CA 4194304         /* a file of CA certificates; Debian's has 220 KB */
+#define LIM_BODY_DEPTH 128         /* nesting of a request's JSON; claude's has 6, tool schemas some ten more */
+#define LIM_BODY_KEY 64            /* a top-level key, decoded; the longest allowed one has 18 */
+#define LIM_BODY_KEYS 64           /* keys a provider's table may list: one bit each */
+
+/* Keys and runs (worker-spawn). */
+#define LIM_GRANTS 32768                /* twice the most connections: one request each, one being restarted */
+#define LIM_GRANT_S 172800              /* the longest wait in a queue and the longest run: only a leak lives longer */
+#define LIM_CLOCK_ERROR_US 16000000     /* the kernel's NTP_PHASE_LIMIT: from here on nobody keeps the clock */
+#define LIM_EXPIRY_LOOK_S 60            /* how late an expired key's running requests may be ended */
+#define LIM_RUN_INPUT 1073741824        /* bytes; twice the largest body, since escapes grow */
+#define LIM_RUN_SETTINGS 1048576        /* bytes; ours have a few hundred */
+#define LIM_RUN_TASKS 256               /* processes and threads of one run; claude and node have about 24 */
+#define LIM_RUN_FILES 1024              /* open descriptors of one process */
+#define LIM_RUN_FILE_BYTES 1073741824   /* a file's size; homes are bounded by their tmpfs */
+#define LIM_RUN_DATA 4294967296         /* private memory of one process where no cgroup bounds it; claude reserves 1 GB to start */
+#define LIM_RUN_DIAG 512                /* bytes kept of what bwrap says; one line is used */
+#define LIM_RUN_PACKETS 8               /* from one shim; it has three to send */
+#define LIM_RUN_EXEC_S 30               /* gate to exec; 5 ms, 150 ms on emulated machines */
+#define LIM_RUN_PARK_S 15               /* waiting for an egress process: its set-up and some room */
+#define LIM_RUN_STUCK_S 5               /* SIGKILL to gone; later the run is stuck */
+#define LIM_RUN_RETRY_S 2               /* Retry-After when the machine has no room */
+#define LIM_EGRESS_LINKS 256            /* credentials in use and those being replaced; the oldest unused goes */
+#define LIM_SEED_BYTES 1048576          /* one file seeded into a home */
+#define LIM_SANDBOX_WORDS 256           /* bwrap's options: 70 and 6 a folder; a command line: 16 and the client's */
+#define LIM_SANDBOX_BYTES 65536         /* all of them together */
+#define LIM_CGROUP_TRIES 100            /* of rmdir, 50 ms apart: a dead member is gone within a few */
+#define LIM_LOAD_MS 100                 /* changes within are told as one LOAD */
+
+/* The functional probe (worker-spawn/probe.c). */
+#define LIM_PROBE_S 5                   /* both runs of it; READY must be said within LIM_SETUP_S */
+#define LIM_PROBE_OUT 16384             /* bytes of a report; it has 5000 */
+#define LIM_PROBE_RETRY_S 5             /* first pause after a failed probe, doubling ... */
+#define LIM_PROBE_RETRY_MAX_S 300       /* ... up to this */
 
 #endif
