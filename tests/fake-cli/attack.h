@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: ISC */
+#ifndef FAKE_ATTACK_H
+#define FAKE_ATTACK_H
+
+/* Prints as one delta of the answer. */
+void say(const char *, ...) __attribute__((format(printf, 1, 2)));
+/* Each attack as "name=ERRNO "; what was let is "name=OPEN ". */
+void attack_all(void);
+/* n model requests over the listener by hand; "status=N ". */
+void attack_http(int n, const char *model);
+
+#endif
