@@ -40,7 +40,9 @@ const int cage_common_calls[] = { SCMP_SYS(read), SCMP_SYS(write),
 	SCMP_SYS(rt_sigreturn), SCMP_SYS(rt_sigprocmask),
 	SCMP_SYS(rt_sigaction), SCMP_SYS(sched_yield), SCMP_SYS(exit_group),
 	SCMP_SYS(exit), SCMP_SYS(restart_syscall), SCMP_SYS(getsockname),
-	SCMP_SYS(getpeername), SCMP_SYS(getsockopt), SCMP_SYS(tgkill), -1 };
+	SCMP_SYS(getpeername), SCMP_SYS(getsockopt), SCMP_SYS(tgkill),
+	SCMP_SYS(sigaltstack), /* sanitizers put theirs away at exit */
+	-1 };
 
 /* fcntl(2) can also ask for signals to others; only these are anybody's. */
 static const int fcntl_ok[] = { F_GETFL, F_SETFL, F_GETFD, F_SETFD,
@@ -254,6 +256,8 @@ seccomp_enter(const struct cage *cage)
 	else {
 		for (c = cage->calls; *c != -1; c++)
 			rule(ctx, SCMP_ACT_ERRNO(EPERM), *c, 0, NULL);
+		for (c = cage->soft; c != NULL && *c != -1; c++)
+			rule(ctx, SCMP_ACT_ERRNO(ENOSYS), *c, 0, NULL);
 		rules_deny_sockets(ctx);
 	}
 	if ((r = seccomp_load(ctx)) != 0)

@@ -22,7 +22,7 @@ struct cage {
 	unsigned int flags;
 	uint64_t caps;           /* mask kept with CAGE_MAP_ROOT */
 	const int *calls;        /* SCMP_SYS() numbers, ended by -1 ... */
-	const int *soft;         /* ... allow lists only: refused with EPERM instead of death, ended by -1 */
+	const int *soft;         /* ... allow lists: refused with EPERM instead of death; deny lists: with ENOSYS. Ended by -1 */
 	unsigned int dial : 1;   /* may make INET stream and datagram sockets and connect (egress) */
 	const char *why;         /* what the profile leaves out and why, for the reader */
 };

@@ -44,7 +44,7 @@ struct chan {
 	size_t nqueue;
 	int ending; /* errno + 1 once the channel is lost */
 	uint32_t instance;
-	uint64_t generation;
+	uint64_t generation, birth;
 	int *freed; /* set when the channel dies inside a handler */
 };
 
@@ -349,10 +349,11 @@ chan_fd(const struct chan *c)
 }
 
 void
-chan_set_link(struct chan *c, uint32_t instance, uint64_t generation)
+chan_set_link(struct chan *c, const struct msg_link *m)
 {
-	c->instance = instance;
-	c->generation = generation;
+	c->instance = m->instance;
+	c->generation = m->generation;
+	c->birth = m->birth;
 }
 
 uint32_t
@@ -365,6 +366,12 @@ uint64_t
 chan_generation(const struct chan *c)
 {
 	return (c->generation);
+}
+
+uint64_t
+chan_birth(const struct chan *c)
+{
+	return (c->birth);
 }
 
 /* 0 sent, 1 not now, -1 never. */

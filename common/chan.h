@@ -64,10 +64,11 @@ unsigned int chan_state(const struct chan *);
 void *chan_arg(const struct chan *);
 enum proc chan_peer(const struct chan *);
 int chan_fd(const struct chan *);
-/* For whoever wires: which egress, and which pair. 0 until set. */
-void chan_set_link(struct chan *, uint32_t instance, uint64_t generation);
+/* What LINK said: which egress, which pair, which process is at the other end. 0 until set. */
+void chan_set_link(struct chan *, const struct msg_link *);
 uint32_t chan_instance(const struct chan *);
 uint64_t chan_generation(const struct chan *);
+uint64_t chan_birth(const struct chan *);
 
 /*
  * Send; the descriptors are given away whatever happens.  Queues when the

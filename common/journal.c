@@ -10,11 +10,14 @@
 
 #include <endian.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "common/limits.h"
 
 static int
 unix_connect(const char *path)
@@ -87,6 +90,60 @@ journal_send(int fd, const struct journal_entry *e)
 
 	n = send(fd, e->buf, e->len, MSG_NOSIGNAL | MSG_DONTWAIT);
 	return (n == -1 ? -1 : 0);
+}
+
+/* From 3 on, LISTEN_FDS of them, if they are meant for this process. */
+static int
+listen_fds(int *fds)
+{
+	const char *pid = getenv("LISTEN_PID"), *num = getenv("LISTEN_FDS");
+	int i, n;
+
+	if (pid == NULL || num == NULL || strtol(pid, NULL, 10) != getpid())
+		return (0);
+	n = (int)strtol(num, NULL, 10);
+	if (n < 0 || n > LIM_LISTEN_FDS)
+		return (0);
+	for (i = 0; i < n; i++) {
+		fds[i] = 3 + i;
+		(void)fcntl(fds[i], F_SETFD, FD_CLOEXEC);
+	}
+	return (n);
+}
+
+int
+listen_fd_take(const struct sockaddr_storage *want, socklen_t len)
+{
+	static int n = -1, fds[LIM_LISTEN_FDS];
+	struct sockaddr_storage ss;
+	socklen_t got;
+	int i, fd;
+
+	if (n == -1)
+		n = listen_fds(fds);
+	for (i = 0; i < n; i++) {
+		got = sizeof(ss);
+		memset(&ss, 0, sizeof(ss));
+		if ((fd = fds[i]) == -1 ||
+		    getsockname(fd, (struct sockaddr *)&ss, &got) == -1 ||
+		    memcmp(&ss, want, len) != 0)
+			continue;
+		fds[i] = -1; /* its number may be another file's later */
+		return (fd);
+	}
+	return (-1);
+}
+
+int64_t
+notify_watchdog(void)
+{
+	const char *usec = getenv("WATCHDOG_USEC"),
+		   *pid = getenv("WATCHDOG_PID");
+	long long v = usec == NULL ? 0 : strtoll(usec, NULL, 10);
+
+	if (v <= 0 || (pid != NULL && strtol(pid, NULL, 10) != getpid()))
+		return (0);
+	return (v / 2);
 }
 
 int

@@ -6,7 +6,10 @@
 #ifndef OLP_JOURNAL_H
 #define OLP_JOURNAL_H
 
+#include <sys/socket.h>
+
 #include <stddef.h>
+#include <stdint.h>
 
 /* A datagram socket connected to journald, close-on-exec, or -1 with errno. */
 int journal_open(void);
@@ -23,6 +26,15 @@ void journal_begin(struct journal_entry *);
 void journal_add(struct journal_entry *, const char *name, const char *value);
 /* Sends; -1 with errno when journald is away (a line is not worth waiting for). */
 int journal_send(int fd, const struct journal_entry *);
+
+/*
+ * The socket that systemd passed and that is bound to this address,
+ * close-on-exec; -1: there is none.  Each is given away once.
+ */
+int listen_fd_take(const struct sockaddr_storage *, socklen_t);
+
+/* How often systemd wants "WATCHDOG=1" of this process: half of the time it allows, in us; 0: never. */
+int64_t notify_watchdog(void);
 
 /* Tell systemd "READY=1" and the like; 0 also where there is no $NOTIFY_SOCKET. */
 int notify_send(const char *state);

@@ -13,7 +13,7 @@
 #define LIM_LIST 64          /* strings in one list: providers or models of a key */
 #define LIM_LIST_STR 128     /* one of them, with the NUL */
 #define LIM_LIST_CREDS 8     /* credentials that are one key's own */
-#define LIM_CHAN_QUEUE 1024   /* packets waiting for a peer that does not read; over it the peer is given up */
+#define LIM_CHAN_QUEUE 2048   /* packets waiting for a peer that does not read, over it the peer is given up; the largest configuration is 1,350 */
 #define LIM_CHAN_BATCH 64     /* packets handled before other events get a turn */
 
 /* Names and small strings that travel in messages. Lengths with the NUL. */
@@ -33,6 +33,24 @@
 #define LIM_PING_MISSES 3     /* unanswered pings before a worker counts as dead */
 #define LIM_BACKOFF_MAX_S 30  /* longest pause before a worker that keeps failing is started again */
 
+/* The master (master/). */
+#define LIM_ROOM_S 5          /* to make worker-spawn's namespaces and view; takes milliseconds */
+#define LIM_LIVED_MS 1000     /* a worker that was ready and lived so long is replaced at once */
+#define LIM_BACKOFF_MS 50     /* first pause before another start, doubling */
+#define LIM_BACKOFF_READY_MS 1000 /* longest pause where it had been ready: somebody kills it */
+#define LIM_KILL_MS 1000      /* from closing a worker's channel to SIGKILL, and between looks after that */
+#define LIM_STOP_S 5          /* for all to be gone after a stop's end; then olpd leaves without them */
+#define LIM_RELOAD_S 8        /* for the workers to confirm a configuration; below what olpctl waits */
+#define LIM_EGRESSES 64       /* olpd-egress processes, one per credential in use */
+#define LIM_CRED_BYTES 16384  /* a credential's file, a TLS key */
+#define LIM_CA_BYTES 4194304  /* certificates; Debian's bundle has 220 KB */
+#define LIM_CTL_CLIENTS 8     /* olpctls at once; over it the longest idle one is dropped */
+#define LIM_LISTEN_BACKLOG 4096 /* 128 cost 18 s for 5,000 connections */
+#define LIM_LISTEN_FDS 64     /* sockets taken from systemd */
+#define LIM_NOFILE 65536      /* descriptors of each process, where the hard limit allows */
+#define LIM_ALL_RUNS_PIDS 1024       /* processes, times `limit runs`: for all runs together */
+#define LIM_ALL_RUNS_EXTRA 67108864  /* bytes beside the memory budget: worker-spawn itself */
+
 /* Log lines (common/log.c): one is cut here, foreign text in it included. */
 #define LIM_LOG_LINE 2048
 
@@ -41,9 +59,16 @@
 #define LIM_LINE_KEEP 65536               /* a buffer grown beyond this is given back after the line */
 
 /* A client's argv and environment (common/provider, worker-spawn). */
-#define LIM_LAUNCH_WORDS 96   /* claude needs 20 arguments and 19 variables */
+#define LIM_LAUNCH_WORDS 96   /* claude needs 20 arguments and 20 variables */
 #define LIM_LAUNCH_BYTES 4096 /* one word; nothing a tenant wrote is in any */
 #define LIM_LAUNCH_PATHS 64   /* seeds, directories or folders of one provider */
+
+/* What clients read and print (common/provider: render, parse, wire). */
+#define LIM_PARSE_NOISE 100            /* lines of a client that are no JSON; real ones print none */
+#define LIM_PARSE_TOKENS 1000000000000 /* a token count over it is nonsense */
+#define LIM_CLAUDE_STDIN 10485760      /* bytes of a prompt on standard input: the client's own limit (in characters) */
+#define LIM_CLAUDE_THINKING 4096       /* max_tokens below which thinking is off: the client would give it all but one of them */
+#define LIM_CLAUDE_WHOLE 16777216      /* bytes of an answer that came in one piece */
 
 /* HTTP heads (common/http). */
 #define LIM_HTTP_LINE 8192         /* request line, as nginx and Apache have it */
@@ -108,11 +133,11 @@
 
 /* olpctl. */
 #define LIM_CTL_WAIT_S 10         /* for the daemon's answer, and for a status report */
-#define LIM_CTL_LOCK_S 30         /* another olpctl at work in keys.d; one needs milliseconds */
+#define LIM_CTL_LOCK_S 120        /* others at work in keys.d: a hundred, four fsyncs each on a busy disk */
 #define LIM_CTL_STATUS 1048576    /* bytes of a status report */
 #define LIM_CTL_SECRET 8192       /* bytes of a credential; the longest seen are JWTs of 2 KB */
 #define LIM_CTL_FILE 4194304      /* bytes read of a file in /etc, /proc or /sys */
-#define LIM_CTL_CHECKS 256        /* lines of the doctor's report */
+#define LIM_CTL_CHECKS 512        /* lines of the doctor's report: 64 each of errors, providers, keys' credentials */
 #define LIM_CTL_TRY_S 10          /* the doctor's own sandbox, from start to end */
 
 /* worker-http: connections. */
@@ -147,7 +172,7 @@
 #define LIM_RUN_GRACE_MS 50           /* a client that gave its whole answer may end by itself */
 #define LIM_RUN_SETTLE_MS 2000        /* for egress's word on what went out */
 #define LIM_RUN_EXIT_MS 7000          /* for worker-spawn's word on the end; it says "stuck" after 5 s */
-#define LIM_RUN_READ 65536            /* bytes of a client's output taken at once */
+#define LIM_RUN_READ 32768            /* bytes of a client's output taken at once */
 #define LIM_RUN_STDERR 1024           /* last bytes of its stderr, kept for an owner's error */
 
 /* The broker (worker-http/egress). Sizes in bytes, times in seconds. */
@@ -164,7 +189,7 @@
 #define LIM_OUT_INTERIM 8          /* 1xx answers before the real one */
 #define LIM_OUT_USAGE_LINE 65536   /* of an event stream; those with usage have 1 KB */
 #define LIM_OUT_USAGE_JSON 1048576 /* an answer in one piece; over it its tokens are not known */
-#define LIM_OUT_DRAIN 1048576      /* read and dropped after an answer, so that it is not lost by a reset */
+#define LIM_OUT_DRAIN LIM_OUT_BODY /* read and dropped after an answer, so that it is not lost by a reset */
 #define LIM_OUT_DRAIN_S 2
 #define LIM_OUT_HEAD_S 60          /* a connection that asks nothing; the run has its own deadlines */
 #define LIM_OUT_BODY_S 60          /* between two pieces of a request's body */
@@ -200,7 +225,7 @@
 #define LIM_RUN_PARK_S 15               /* waiting for an egress process: its set-up and some room */
 #define LIM_RUN_STUCK_S 5               /* SIGKILL to gone; later the run is stuck */
 #define LIM_RUN_RETRY_S 2               /* Retry-After when the machine has no room */
-#define LIM_EGRESS_LINKS 256            /* credentials in use and those being replaced; the oldest unused goes */
+#define LIM_EGRESS_LINKS 256            /* credentials in use and those being replaced; one more is refused */
 #define LIM_SEED_BYTES 1048576          /* one file seeded into a home */
 #define LIM_SANDBOX_WORDS 256           /* bwrap's options: 70 and 6 a folder; a command line: 16 and the client's */
 #define LIM_SANDBOX_BYTES 65536         /* all of them together */

@@ -28,6 +28,7 @@ MSG_STRUCT(ping);
 	F(U32,  peer,       0)            /* enum proc at the other end */       \
 	F(U32,  instance,   0)            /* which egress; 0 for the others */   \
 	F(U64,  generation, 0)            /* of the pair; a newer one replaces the older */ \
+	F(U64,  birth,      0)            /* of the process at the other end: http's names its runs in all peers */ \
 	F(STR,  cred,       LIM_CRED_ID)  /* egress: the credential it holds; else "" */
 MSG_STRUCT(link);
 

@@ -72,7 +72,8 @@
 	X(ERR_STOPPING,         "stopping",             "olpd is stopping")              \
 	X(ERR_STALE,            "stale_grant",          "the grant is no longer valid")  \
 	X(ERR_BAD_FDS,          "bad_descriptors",      "a descriptor is not what the message says") \
-	X(ERR_INTERNAL,         "internal_error",       "olpd failed")
+	X(ERR_INTERNAL,         "internal_error",       "olpd failed")                   \
+	X(ERR_ANSWER_TOO_LARGE, "answer_too_large",     "the answer is larger than olpd keeps; ask for it as a stream")
 /* clang-format on */
 
 #define ERR_ENUM(sym, name, text) sym,

@@ -2,11 +2,11 @@
 /*
  * The way out of a run: worker-spawn hands egress a listener made inside a
  * sandbox, egress tells worker-http what became of it.  A run is named by
- * (generation of the http link, http's run id).  Included by msg.h alone.
+ * (birth of the http process, http's run id).  Included by msg.h alone.
  */
 /* clang-format off */
 #define MSG_FIELDS_out_listen(F)          /* descriptor: the listening socket */ \
-	F(U64,  http_gen,   0)            /* generation of spawn's link to http */ \
+	F(U64,  http_gen,   0)            /* birth of that http process, as LINK told it */ \
 	F(U64,  run_id,     0)                                                   \
 	F(STR,  model,      LIM_MODEL)    /* the only one a body may name */     \
 	F(STR,  placeholder, 80)          /* what the client presents instead of the credential */ \

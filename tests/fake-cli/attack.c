@@ -242,8 +242,8 @@ attack_all(void)
 	try_privilege();
 }
 
-static int
-request(const char *model)
+int
+attack_request(const char *model)
 {
 	struct sockaddr_in s = { .sin_family = AF_INET, .sin_port = htons(3128) };
 	const char *key = getenv("ANTHROPIC_API_KEY");
@@ -276,5 +276,5 @@ void
 attack_http(int n, const char *model)
 {
 	while (n-- > 0)
-		say("status=%d ", request(model));
+		say("status=%d ", attack_request(model));
 }

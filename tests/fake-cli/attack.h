@@ -6,6 +6,8 @@
 void say(const char *, ...) __attribute__((format(printf, 1, 2)));
 /* Each attack as "name=ERRNO "; what was let is "name=OPEN ". */
 void attack_all(void);
+/* One model request over the listener, as the real client would; its status, or -errno. */
+int attack_request(const char *model);
 /* n model requests over the listener by hand; "status=N ". */
 void attack_http(int n, const char *model);
 

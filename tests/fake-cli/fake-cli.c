@@ -20,7 +20,8 @@
  *   fill-home fill-inodes fill-tmp fork-bomb alloc:MB
  *   env argv fds files:DIR write:FILE     print what we can see or do
  *   attack            every attack of attack.c, as "name=errno" deltas
- *   http:N            N requests over the listener, what came back
+ *   http:N            N requests over the listener, what came back; else one
+ *                     is made before the first text, unless no-http is there
  *   init-tools:NAME   an init line that claims a tool
  */
 #include "attack.h"
@@ -45,6 +46,7 @@
 static const char *model = "fake";
 static int pace_ms;
 static int started, stopped;
+static int quiet; /* makes no request by itself: the prompt has http: or no-http */
 static char **args;
 
 static void
@@ -98,6 +100,9 @@ start(void)
 	if (started)
 		return;
 	started = 1;
+	/* olpd does not take an answer that no request to the provider stands behind. */
+	if (!quiet)
+		attack_request(model);
 	line("{\"type\":\"stream_event\",\"event\":{\"type\":\"message_start\",\"message\":{\"id\":\"msg_1\","
 	     "\"type\":\"message\",\"role\":\"assistant\",\"model\":\"%s\",\"content\":[],\"stop_reason\":null,"
 	     "\"usage\":{\"input_tokens\":3,\"output_tokens\":1}}}}", model);
@@ -463,18 +468,21 @@ main(int argc, char **argv)
 	int i;
 
 	args = argv;
-	for (i = 1; i + 1 < argc; i++)
-		if (strcmp(argv[i], "--model") == 0)
+	for (i = 1; i < argc; i++)
+		if (strncmp(argv[i], "--model=", 8) == 0)
+			model = argv[i] + 8;
+		else if (strcmp(argv[i], "--model") == 0 && i + 1 < argc)
 			model = argv[i + 1];
 	if (strcmp(model, "die-early") == 0)
 		return (3);
 	prompt = read_prompt(&len);
 	copy = strdup(prompt);
+	quiet = strstr(prompt, "http") != NULL;
 	if (strstr(prompt, "init-tools") == NULL && strstr(prompt, "no-init") == NULL)
 		init("");
 	for (w = strtok_r(copy, " \n", &save); w != NULL; w = strtok_r(NULL, " \n", &save))
 		if (!word_out(w) && !word_do(w, prompt, len) && !word_try(w) &&
-		    strcmp(w, "no-init") != 0 && strcmp(w, "empty") != 0)
+		    strncmp(w, "no-", 3) != 0 && strcmp(w, "empty") != 0)
 			say("?%.40s ", w);
 	if (started && !stopped && strstr(prompt, "no-stop") == NULL)
 		stop("end_turn");

@@ -247,7 +247,7 @@ await test('one outcome line per request, with the id of the answer', async () =
   const id = c.headers['x-olp-request-id'];
   await until('the line', () => d.lines(id, 'OLP_OUTCOME').length);
   equal(d.lines(id, 'OLP_OUTCOME').length, 1);
-  assert(d.lines(id, 'OLP_UID=').length >= 2, 'run start and end of worker-spawn');
+  await until('run start and end of worker-spawn', () => d.lines(id, 'OLP_UID=').length >= 2);
   assert(d.lines(id, 'OLP_KEY_ID=alice').length, 'key');
 });
 

@@ -60,7 +60,10 @@ export async function test(name, fn, ms = 60000) {
   }
 }
 
+// Whatever ends this process ends what it started: by pid, and at once.
 const live = new Set();
+process.on('exit', () => { for (const t of live) t.proc?.kill('SIGKILL'); });
+for (const s of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(s, () => process.exit(1));
 export async function finish() {
   for (const thing of [...live]) await thing.stop().catch(() => {});
   console.log(`# ${results.passed} passed, ${results.failed} failed`);
@@ -100,6 +103,7 @@ export function certs() {
   return d;
 }
 
+let shared;
 // The stand-in for a provider, behind TLS.
 export class Model {
   static async start(args = []) {
@@ -112,6 +116,8 @@ export class Model {
     live.add(m);
     return m;
   }
+
+  static shared() { return (shared ??= Model.start()); }
 
   get(pathname) {
     return new Promise((yes, no) => {
@@ -146,6 +152,8 @@ export class Olpd {
 
   async prepare() {
     const { o } = this;
+    // A provider's client without a provider behind it answers nothing.
+    if (o.client !== null && o.model === undefined) o.model = await Model.shared();
     this.dir = tempDir('run');
     this.port = o.port ?? await freePort();
     this.lo = nextRange; nextRange += 1000;
@@ -162,6 +170,7 @@ export class Olpd {
       + 'allow address 127.0.0.1, ::1\n' : '';
     const client = o.client === undefined ? fakeCli : o.client;
     return `${o.listen ?? `listen on 127.0.0.1 port ${this.port}`}
+stop-timeout ${o.stopTimeout ?? '2s'}
 state directory "${this.dir}/state"
 runtime directory "${this.dir}/run"
 instance "t${this.port}"

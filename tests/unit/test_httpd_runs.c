@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: ISC */
+int main(void);
+int
+main(void)
+{
+	return (0);
+}
