@@ -22,7 +22,8 @@
 	X(EV_KEY_GONE,           "5f0c6d0b8a6e4d0f9a6f0c2f4b1d7a0b", LOG_INFO) \
 	X(EV_BROKER_REFUSED,     "5f0c6d0b8a6e4d0f9a6f0c2f4b1d7a0c", LOG_WARNING) \
 	X(EV_SANDBOX,            "5f0c6d0b8a6e4d0f9a6f0c2f4b1d7a0d", LOG_INFO) \
-	X(EV_PROTOCOL,           "5f0c6d0b8a6e4d0f9a6f0c2f4b1d7a0e", LOG_WARNING)
+	X(EV_PROTOCOL,           "5f0c6d0b8a6e4d0f9a6f0c2f4b1d7a0e", LOG_WARNING) \
+	X(EV_WORKER_ENDED,       "5f0c6d0b8a6e4d0f9a6f0c2f4b1d7a0f", LOG_INFO)
 /* clang-format on */
 
 #define LOG_EVENT_ENUM(name, id, prio) name,

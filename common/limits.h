@@ -151,6 +151,7 @@
 #define LIM_HTTPD_STALL_S 120         /* a caller that takes nothing of what is written to it */
 #define LIM_HTTPD_OUT_HIGH 131072     /* bytes unsent to one caller: the client's pipe is not read any more ... */
 #define LIM_HTTPD_OUT_LOW 65536       /* ... until no more than these are left */
+#define LIM_HTTPD_SNDBUF 131072       /* the kernel's part of that, which would grow to 4 MB by itself */
 #define LIM_HTTPD_ANSWER 16777216     /* bytes of an answer that is not streamed; 3 million words */
 #define LIM_HTTPD_HELD 268435456      /* bytes of bodies and unstreamed answers, all keys together ... */
 #define LIM_HTTPD_HELD_KEY 67108864   /* ... and of one key; a configured body of more counts as the bound */
@@ -161,6 +162,7 @@
 
 /* worker-http: requests. */
 #define LIM_IR_DEPTH 64               /* nesting of a body; a deep JSON schema has 20 */
+#define LIM_IR_VALUES 262144          /* values in a body: parsed, an empty one of 3 bytes takes 250 */
 #define LIM_IR_MESSAGES 10000         /* turns of a conversation */
 #define LIM_IR_PARTS 1000             /* content parts of one message */
 #define LIM_IR_STOP 1024              /* bytes of one stop sequence */
@@ -178,6 +180,7 @@
 /* The broker (worker-http/egress). Sizes in bytes, times in seconds. */
 #define LIM_OUT_RUNS 2048          /* records; twice the runs there can be, since one outlives its run a little */
 #define LIM_OUT_CONNS 8            /* of one run at once; claude opens 1 or 2, further ones wait in the backlog */
+#define LIM_OUT_FDS 32             /* descriptors left for channels, resolver and messages */
 #define LIM_OUT_REFUSALS 8         /* requests of one run refused with an answer and a line; then no more is heard */
 #define LIM_OUT_IGNORED 64         /* requests of one run that are answered 404 here; claude makes 1 or 2 */
 #define LIM_OUT_BODY 33554432      /* one request; the Anthropic API takes 32 MB, the others less */
@@ -202,8 +205,6 @@
 #define LIM_OUT_FORGET_S 60        /* a record whose other end says nothing; http waits 2 s for an answer */
 #define LIM_OUT_IDLE_S 60          /* without a run, until the master is told */
 #define LIM_OUT_RETRY_S 604800     /* the longest Retry-After that is believed: a week */
-#define LIM_OUT_CRED 16384         /* a credential's file; OAuth tokens have some hundred bytes */
-#define LIM_OUT_CA 4194304         /* a file of CA certificates; Debian's has 220 KB */
 #define LIM_BODY_DEPTH 128         /* nesting of a request's JSON; claude's has 6, tool schemas some ten more */
 #define LIM_BODY_KEY 64            /* a top-level key, decoded; the longest allowed one has 18 */
 #define LIM_BODY_KEYS 64           /* keys a provider's table may list: one bit each */

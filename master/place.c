@@ -5,7 +5,6 @@
 #include <sys/file.h>
 
 #include <bsd/string.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,27 +26,17 @@ sub_take(char buf[PLACE_PATH], const char *dir, const char *name, mode_t mode)
 	file_dir(buf, mode);
 }
 
-/*
- * No two instances that run share a number of a key: a byte of the file
- * stands for a uid.  The lock belongs to the open file, not to the process,
- * so that a fork cannot lose it.
- */
+/* No two instances that run share a number of a key. */
 static void
 lock_uids(const struct conf *c)
 {
-	struct flock fl = { .l_type = F_WRLCK,
-		.l_start = c->uid_lo,
-		.l_len = (off_t)c->uid_hi - c->uid_lo + 1 };
-	int fd = file_lock(UIDS_LOCK);
+	off_t other[2];
 
-	if (fcntl(fd, F_OFD_SETLK, &fl) == 0)
-		return;
-	if (fcntl(fd, F_OFD_GETLK, &fl) == -1 || fl.l_type == F_UNLCK)
-		fatal("uid-range: %s", UIDS_LOCK);
-	fatalx("uid-range %" PRIu32 " to %" PRIu32
-	       ": overlaps %jd to %jd, the key range of an olpd that runs",
-	    c->uid_lo, c->uid_hi, (intmax_t)fl.l_start,
-	    (intmax_t)(fl.l_start + fl.l_len - 1));
+	if (file_lock_range(UIDS_LOCK, c->uid_lo, c->uid_hi, other) == -1)
+		fatalx("uid-range %" PRIu32 " to %" PRIu32
+		       ": overlaps %jd to %jd, of an olpd that runs",
+		    c->uid_lo, c->uid_hi, (intmax_t)other[0],
+		    (intmax_t)other[1]);
 }
 
 void

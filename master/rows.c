@@ -5,7 +5,6 @@
  */
 #include "master/rows.h"
 
-#include <bsd/string.h>
 #include <string.h>
 
 #include "common/chan.h"
@@ -65,25 +64,6 @@ rows_load(const char *file, struct conf_errors *errs)
 	return (r);
 }
 
-/* A client that olpd ships needs no model block: it serves its own name. */
-static void
-send_own_model(struct chan *ch, const struct conf_provider *p)
-{
-	const struct conf_model *o;
-	struct msg_conf_model m = { 0 };
-
-	TAILQ_FOREACH(o, &rows.conf->models, entry)
-		if (strcmp(o->provider, p->name) == 0 ||
-		    strcmp(o->name, p->name) == 0)
-			return;
-	if (p->command[0] != '\0' || !nsroom_installed(p->name))
-		return;
-	(void)strlcpy(m.name, p->name, sizeof(m.name));
-	(void)strlcpy(m.provider, p->name, sizeof(m.provider));
-	(void)strlcpy(m.model, p->name, sizeof(m.model));
-	(void)chan_send(ch, MT_CONF_MODEL, &m);
-}
-
 static void
 send_providers(struct chan *ch)
 {
@@ -102,7 +82,9 @@ send_providers(struct chan *ch)
 		(void)chan_send(ch, MT_CONF_MODEL, &m);
 	}
 	TAILQ_FOREACH(p, &rows.conf->providers, entry)
-		send_own_model(ch, p);
+		if (nsroom_installed(p->name) &&
+		    row_own_model(rows.conf, p, &m))
+			(void)chan_send(ch, MT_CONF_MODEL, &m);
 }
 
 void

@@ -157,7 +157,7 @@ ended(struct super *s, int status)
 	    s->planned ? "ended" : "died", sig == 0 ? "exit status" : "signal",
 	    sig == 0 ? code : sig,
 	    sig == SIGSYS ? ", a system call outside its list" : "");
-	tell(s, EV_WORKER_DIED, num, what);
+	tell(s, s->planned ? EV_WORKER_ENDED : EV_WORKER_DIED, num, what);
 	leave(s);
 	event_del(s->timer);
 	s->pid = 0;

@@ -117,6 +117,7 @@ struct cred {
 	int fd[2];         /* the secret, CA certificates; open until sent */
 	struct stat st[2]; /* as they were when opened */
 	int asked;         /* EGRESS_DROP went to worker-spawn */
+	int wanted;        /* though it was linked already */
 };
 
 const char *
@@ -170,28 +171,39 @@ fail(const char *id, enum olp_err e, const char *why)
 		(void)chan_send(spawn->chan, MT_EGRESS_FAILED, &m);
 }
 
-int
-cred_on_want(struct chan *ch, struct msg *m)
+static void
+want(const char *id)
 {
-	const struct msg_egress_want *w = m->body;
 	char why[LIM_PATH + LIM_TEXT];
 	struct super *s;
 	struct cred *c;
 	int n = 0;
 
-	(void)ch;
 	TAILQ_FOREACH(s, &supers, entry) {
 		n += s->cred != NULL;
-		if (s->cred != NULL && s->state != SUPER_ENDING &&
-		    strcmp(cred_id(s->cred), w->cred) == 0)
-			return (0); /* its LINK is, or will be, under way */
+		if (s->cred == NULL || strcmp(cred_id(s->cred), id) != 0 ||
+		    s->state == SUPER_ENDING || s->state == SUPER_DOWN)
+			continue;
+		/* Its LINK will come; or came and crossed this; or it has
+		 * died, which spawn saw first. */
+		s->cred->wanted = s->state == SUPER_READY;
+		return;
 	}
 	if (n >= LIM_EGRESSES)
-		fail(w->cred, ERR_OVERLOADED, "too many are in use");
-	else if ((c = cred_new(w->cred, why, sizeof(why))) == NULL)
-		fail(w->cred, ERR_CREDENTIAL, why);
+		fail(id, ERR_OVERLOADED, "too many are in use");
+	else if ((c = cred_new(id, why, sizeof(why))) == NULL)
+		fail(id, ERR_CREDENTIAL, why);
 	else
 		super_new(PROC_EGRESS, c);
+}
+
+int
+cred_on_want(struct chan *ch, struct msg *m)
+{
+	const struct msg_egress_want *w = m->body;
+
+	(void)ch;
+	want(w->cred);
 	return (0);
 }
 
@@ -211,9 +223,11 @@ cred_send(struct super *s)
 void
 cred_ended(struct super *s)
 {
-	if (!s->was_ready && !s->planned)
+	if (!s->planned && !s->was_ready)
 		fail(cred_id(s->cred), ERR_INTERNAL,
 		    "olpd-egress ended before it was ready");
+	else if (!s->planned && s->cred->wanted)
+		want(cred_id(s->cred));
 	cred_free(s->cred);
 }
 

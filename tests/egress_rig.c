@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -192,6 +192,7 @@ rig_prepare(struct rig *r)
 {
 	memset(r, 0, sizeof(*r));
 	r->master = r->http = r->spawn = r->ca = -1;
+	r->nofile = 96; /* few enough for a leak to be noticed */
 	r->up = listener(&r->up_port);
 	rig_certify(r, "DNS:localhost,IP:127.0.0.1", 30, 1);
 	r->secret = rig_file(RIG_SECRET "\n", sizeof(RIG_SECRET));
@@ -213,9 +214,12 @@ rig_exec(struct rig *r, int fd)
 {
 	static char name[] = "olpd-egress";
 	char *argv[] = { name, NULL };
+	struct rlimit rl = { r->nofile, r->nofile };
 
 	if (dup2(open("/dev/null", O_RDONLY), 0) == -1 || dup2(r->log, 1) == -1 ||
 	    dup2(r->log, 2) == -1 || dup2(fd, 3) == -1)
+		_exit(126);
+	if (setrlimit(RLIMIT_NOFILE, &rl) == -1)
 		_exit(126);
 	/* Freed memory is to be seen as free. */
 	(void)setenv("ASAN_OPTIONS", "quarantine_size_mb=1", 0);

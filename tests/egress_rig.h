@@ -15,7 +15,7 @@
 #include "proto/msg.h"
 
 #define RIG_SECRET "sk-ant-the-real-secret-0123456789"
-#define RIG_GEN 7     /* generation of the first http */
+#define RIG_GEN 7     /* birth of the first http, and generation of its link */
 #define RIG_WAIT 5000 /* ms, for what must come */
 #define RIG_QUIET 150 /* ms, for what must not */
 
@@ -30,6 +30,7 @@ struct rig {
 	int ca;                  /* file that the egress trusts */
 	int secret;              /* file with the credential */
 	struct msg_egress_cred cred;
+	unsigned int nofile; /* descriptors that it may have */
 };
 
 /* Settings in r->cred and the two files may be changed in between. */

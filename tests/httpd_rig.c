@@ -106,9 +106,10 @@ byte(int fd)
 {
 	ssize_t n;
 
-	ck_assert_int_lt(fd, 256);
+	/* No ck_assert for each byte: it writes to a pipe. */
 	if (ahead[fd].at == ahead[fd].len) {
-		ck_assert_msg(readable(fd, RIG_MS), "nothing more comes");
+		if (!readable(fd, RIG_MS))
+			ck_abort_msg("nothing more comes");
 		n = recv(fd, ahead[fd].buf, sizeof(ahead[fd].buf), 0);
 		if (n <= 0)
 			return (-1);
@@ -517,8 +518,8 @@ rig_until(int fd, const char *text)
 
 	buf[0] = '\0';
 	while (len < strlen(text) || strcmp(buf + len - strlen(text), text) != 0) {
-		ck_assert_msg((c = byte(fd)) != -1, "end before '%s': '%s'", text, buf);
-		ck_assert_uint_lt(len + 2, sizeof(buf));
+		if ((c = byte(fd)) == -1 || len + 2 >= sizeof(buf))
+			ck_abort_msg("end before '%s': '%s'", text, buf);
 		buf[len++] = (char)c;
 		buf[len] = '\0';
 	}
@@ -532,7 +533,8 @@ take(int fd, struct rig_answer *a, size_t n)
 
 	a->body = realloc(a->body, a->len + n + 1);
 	while (n-- > 0) {
-		ck_assert_int_ne(c = byte(fd), -1);
+		if ((c = byte(fd)) == -1)
+			ck_abort_msg("the answer breaks off");
 		a->body[a->len++] = (char)c;
 	}
 	a->body[a->len] = '\0';
@@ -551,7 +553,8 @@ take_chunks(int fd, struct rig_answer *a)
 				a->cut = a->closed = 1;
 				return;
 			}
-			ck_assert_uint_lt(n + 1, sizeof(line));
+			if (n + 1 == sizeof(line))
+				ck_abort_msg("a chunk line is too long");
 			line[n] = (char)c;
 		}
 		line[n] = '\0';

@@ -182,7 +182,7 @@ render(struct job *j, const struct ir *ir, const struct provider_render *r, stru
 		return (0);
 	free(j->rendered);
 	j->rendered = NULL;
-	return (ir_fail(bad, ERR_BAD_REQUEST, "messages", "%s", err));
+	return (ir_fail(bad, ERR_BAD_REQUEST, params_named(err), "%s", err));
 }
 
 /* What the job keeps of the request: all but its text, which is rendered. */

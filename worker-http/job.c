@@ -602,14 +602,34 @@ job_configure(void)
 	job_pump();
 }
 
+/* What is held of the request is now what was made of its body. */
+static int
+hold_rendered(struct job *j)
+{
+	const struct rendered *r = j->rendered;
+	size_t n = r->input_len + r->system_len + r->settings_len;
+
+	body_drop(j);
+	if (n > j->body_held && hold_add(&j->hold, j->key_id, n - j->body_held) == -1)
+		return (-1);
+	if (n < j->body_held)
+		hold_sub(&j->hold, j->body_held - n);
+	j->body_held = n;
+	return (0);
+}
+
 void
 job_enqueue(struct job *j)
 {
 	enum olp_err e;
 
-	body_drop(j);
+	if (hold_rendered(j) == -1) {
+		job_fail(j, ERR_OVERLOADED, "too many bytes of requests are held", NULL);
+		return;
+	}
 	j->state = JOB_QUEUED;
 	phase(j, rows()->http.queue_s, ERR_QUEUE_TIMEOUT);
+	j->queue_ends = j->phase_ends;
 	if ((e = queue_add(job_queue(), &j->item, j->key_id, j->key_runs, j->provider)) !=
 	    ERR_OK) {
 		job_fail(j, e, NULL, NULL);
@@ -623,7 +643,8 @@ static void
 job_requeue(struct job *j)
 {
 	j->state = JOB_QUEUED;
-	phase(j, rows()->http.queue_s, ERR_QUEUE_TIMEOUT);
+	j->phase_ends = j->queue_ends;
+	j->phase_err = ERR_QUEUE_TIMEOUT;
 	queue_add_first(job_queue(), &j->item, j->key_id, j->key_runs, j->provider);
 	job_arm(j);
 	job_pump();
@@ -646,6 +667,8 @@ job_run_again(struct job *j, int renew)
 	}
 	if (renew || j->grant == 0)
 		ask(j);
+	phase(j, rows()->http.queue_s, ERR_QUEUE_TIMEOUT);
+	j->queue_ends = j->phase_ends;
 	job_requeue(j);
 }
 

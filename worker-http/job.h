@@ -99,7 +99,7 @@ struct job {
 
 	/* Times in ms of the monotonic clock, 0: not yet, or none. */
 	uint64_t began, first_text, last_sent, last_heard;
-	uint64_t phase_ends, total_ends;
+	uint64_t phase_ends, total_ends, queue_ends;
 	enum olp_err phase_err; /* of phase_ends */
 	struct event *timer;
 

@@ -183,6 +183,7 @@ number_odd(const char *s, size_t n)
 struct look {
 	const char *s, *end;
 	size_t depth;
+	size_t values;
 	int at_key; /* the next string at depth 1 is a member's name */
 	struct json_odd *odd;
 };
@@ -237,6 +238,10 @@ look_step(struct look *l)
 {
 	char c = *l->s;
 
+	if ((c == ',' || c == '[' || c == '{') && ++l->values > LIM_IR_VALUES) {
+		l->odd->why = "has too many values";
+		return (-1);
+	}
 	if (c == '"') {
 		look_string(l);
 		return (0);
@@ -256,7 +261,7 @@ look_step(struct look *l)
 int
 json_look(const char *s, size_t len, struct json_odd *odd)
 {
-	struct look l = { s, s + len, 0, 0, odd };
+	struct look l = { s, s + len, 0, 0, 0, odd };
 
 	memset(odd, 0, sizeof(*odd));
 	while (l.s < l.end)

@@ -32,9 +32,9 @@ struct json_odd {
 
 /*
  * Looks through text that is meant to be JSON for what a parser would take
- * silently or refuse without saying where: nesting over LIM_IR_DEPTH, a
- * negative zero, a number beyond what 64 bits or a double hold.  0, or -1 and
- * *odd.  It is no parser: text that is not JSON passes or not, as it likes.
+ * silently or refuse without saying where: nesting over LIM_IR_DEPTH, more
+ * than LIM_IR_VALUES values, a negative zero, a number beyond what 64 bits or
+ * a double hold.  0, or -1 and *odd.  It is no parser: text that is not JSON passes or not, as it likes.
  */
 int json_look(const char *, size_t len, struct json_odd *odd);
 

@@ -380,6 +380,19 @@ find(const char *name)
 	return (NULL);
 }
 
+const char *
+params_named(const char *sentence)
+{
+	size_t i, n;
+
+	for (i = 0; i < NTABLE; i++) {
+		n = strlen(table[i].name);
+		if (strncmp(sentence, table[i].name, n) == 0 && sentence[n] == ' ')
+			return (table[i].name);
+	}
+	return ("messages");
+}
+
 int
 params_take(struct ir *ir, json_t *root, struct ir_bad *bad)
 {

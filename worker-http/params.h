@@ -22,6 +22,9 @@ int params_take(struct ir *, json_t *root, struct ir_bad *bad);
  */
 int params_fit(struct ir *, const struct provider_render *, struct ir_bad *bad);
 
+/* The parameter a provider's sentence begins with, else "messages". */
+const char *params_named(const char *sentence);
+
 /* The table as the JSON members of an object: "parameters":[...],"unknown":"refused". */
 void params_put(struct evbuffer *out);
 

@@ -183,7 +183,8 @@ rows_h_listen(struct chan *c, struct msg *m)
 		return (-1);
 	r = &self.next->rows;
 	if (l->tls != 0 && self.next->tls[l->tls] == NULL) {
-		log_warnx("listen on %s: has no certificate", l->text);
+		if (!self.next->bad)
+			log_warnx("listen on %s: has no certificate", l->text);
 		self.next->bad = 1;
 		return (0);
 	}

@@ -153,6 +153,7 @@ listener_options(int fd)
 		{ IPPROTO_TCP, TCP_KEEPIDLE, 60 },
 		{ IPPROTO_TCP, TCP_KEEPINTVL, 15 },
 		{ IPPROTO_TCP, TCP_KEEPCNT, 4 },
+		{ SOL_SOCKET, SO_SNDBUF, LIM_HTTPD_SNDBUF },
 	};
 	size_t i;
 

@@ -12,21 +12,23 @@
 #include "common/http/http.h"
 #include "common/log.h"
 
-static void
-frame(struct sse *s, struct evbuffer *data)
-{
-	if (s->chunked)
-		http_put_chunk_buffer(s->out, data);
-	else if (evbuffer_add_buffer(s->out, data) == -1)
-		fatalx("sse: cannot append");
-}
-
+/*
+ * Copied, not moved: a frame has some 200 bytes, and a buffer of its own for
+ * each would cost a slow caller four times that.
+ */
 void
 sse_data(struct sse *s, struct evbuffer *json)
 {
+	size_t len;
+
 	if (evbuffer_prepend(json, "data: ", 6) == -1 || evbuffer_add(json, "\n\n", 2) == -1)
 		fatalx("sse: cannot append");
-	frame(s, json);
+	len = evbuffer_get_length(json);
+	if (s->chunked)
+		http_put_chunk(s->out, evbuffer_pullup(json, -1), len);
+	else if (evbuffer_add(s->out, evbuffer_pullup(json, -1), len) == -1)
+		fatalx("sse: cannot append");
+	(void)evbuffer_drain(json, len);
 }
 
 void

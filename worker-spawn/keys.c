@@ -17,8 +17,7 @@
 #include <bsd/stdlib.h>
 #include <bsd/string.h>
 #include <bsd/sys/queue.h>
-#include <openssl/crypto.h>
-#include <openssl/evp.h>
+#include <sha2.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -386,8 +385,11 @@ key_usable(const struct key *k, const struct keys_now *now)
 static size_t
 same_hash(const uint8_t *a, const uint8_t *b)
 {
-	unsigned int d = (unsigned int)CRYPTO_memcmp(a, b, 32);
+	volatile unsigned int d = 0;
+	size_t i;
 
+	for (i = 0; i < SHA256_DIGEST_LENGTH; i++)
+		d |= a[i] ^ b[i];
 	return (1 & ((d | (0U - d)) >> 31 ^ 1U));
 }
 
@@ -414,15 +416,17 @@ enum olp_err
 keys_check(const struct keys *ks, const char *token, const struct keys_now *now,
     const struct key **key)
 {
-	uint8_t digest[EVP_MAX_MD_SIZE];
+	uint8_t digest[SHA256_DIGEST_LENGTH];
+	SHA2_CTX ctx;
 	size_t i;
 
 	*key = NULL;
 	if (*token == '\0')
 		return (ERR_KEY_MISSING);
-	if (EVP_Digest(
-		token, strlen(token), digest, NULL, EVP_sha256(), NULL) != 1)
-		fatalx("SHA-256");
+	SHA256Init(&ctx);
+	SHA256Update(&ctx, (const uint8_t *)token, strlen(token));
+	SHA256Final(digest, &ctx);
+	explicit_bzero(&ctx, sizeof(ctx));
 	i = search(&ks->now, digest);
 	explicit_bzero(digest, sizeof(digest));
 	if (i == ks->now.n)

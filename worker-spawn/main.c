@@ -87,9 +87,10 @@ static const int calls[] = {
  * take the old one where it is absent, and fail where it is refused.
  */
 static const int absent[] = {
-	SCMP_SYS(open_tree), SCMP_SYS(move_mount), SCMP_SYS(mount_setattr), SCMP_SYS(fsopen),
-	SCMP_SYS(fsconfig), SCMP_SYS(fsmount), SCMP_SYS(fspick), SCMP_SYS(io_uring_setup),
-	SCMP_SYS(io_uring_enter), SCMP_SYS(io_uring_register), -1
+	SCMP_SYS(open_tree), SCMP_SYS(move_mount), SCMP_SYS(mount_setattr),
+	SCMP_SYS(fsopen), SCMP_SYS(fsconfig), SCMP_SYS(fsmount), SCMP_SYS(fspick),
+	SCMP_SYS(io_uring_setup), SCMP_SYS(io_uring_enter),
+	SCMP_SYS(io_uring_register), -1
 };
 
 #define CAP(c) (1ULL << (c))
@@ -102,8 +103,9 @@ static struct cage cage = { /* acquire() may add one capability */
 	    | CAP(CAP_NET_ADMIN),                 /* bwrap brings up lo */
 	.calls = calls,
 	.soft = absent,
-	.why = "no chroot and no Landlock: both break bwrap (a mount below them is refused); "
-	       "the view made by the master holds nothing to be kept from",
+	.why = "no chroot and no Landlock: both break bwrap (a mount below them "
+	       "is refused); the view made by the master holds nothing to be "
+	       "kept from",
 };
 
 static const struct worker worker = {

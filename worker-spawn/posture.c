@@ -19,7 +19,6 @@ begin(struct posture *p, const struct posture_place *place)
 {
 	memset(p, 0, sizeof(*p));
 	p->place = *place;
-	p->tried = 1;
 }
 
 void

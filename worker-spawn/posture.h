@@ -23,7 +23,6 @@ struct posture_place {
 
 struct posture {
 	struct posture_place place;
-	int tried;     /* a probe has ended, either way */
 	int available; /* it can be made, and has what a client needs */
 	char missing[16][LIM_LIST_STR]; /* boundaries that did not hold */
 	size_t nmissing;

@@ -147,7 +147,6 @@ add_tree(struct words *w)
 		"--ro-bind", LIB, LIB,
 		"--symlink", LOADER, LOADER_AT,
 		"--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache",
-		"--ro-bind-try", "/etc/localtime", "/etc/localtime",
 		NULL
 	};
 	/* clang-format on */

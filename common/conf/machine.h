@@ -12,7 +12,8 @@
 
 #include "common/conf/conf.h"
 
-/* The folder of olpd's own programs, ../libexec/olpd beside ours.  -1 with errno and the path tried. */
+/* The folder of olpd's own programs, ../libexec/olpd beside ours.  -1 with
+ * errno and the path tried. */
 int machine_libexec(char path[PATH_MAX]);
 
 /*
@@ -35,7 +36,8 @@ struct machine_id {
  */
 int machine_ids(const struct conf *, struct machine_id id[LIM_CONF_SERVICE_IDS],
     char *why, size_t size);
-/* Is a number of [lo, hi] a user's or group's in the local files?  1 and a sentence: yes. */
+/* Is a number of [lo, hi] a user's or group's in the local files?  1 and a
+ * sentence: yes. */
 int machine_taken(uint32_t lo, uint32_t hi, char *why, size_t size);
 
 #endif

@@ -61,6 +61,25 @@ row_model(const struct conf_model *c, struct msg_conf_model *m)
 	(void)strlcpy(m->model, c->model, sizeof(m->model));
 }
 
+int
+row_own_model(const struct conf *c, const struct conf_provider *p,
+    struct msg_conf_model *m)
+{
+	const struct conf_model *o;
+
+	if (p->command[0] != '\0')
+		return (0);
+	TAILQ_FOREACH(o, &c->models, entry)
+		if (strcmp(o->provider, p->name) == 0 ||
+		    strcmp(o->name, p->name) == 0)
+			return (0);
+	memset(m, 0, sizeof(*m));
+	(void)strlcpy(m->name, p->name, sizeof(m->name));
+	(void)strlcpy(m->provider, p->name, sizeof(m->provider));
+	(void)strlcpy(m->model, p->name, sizeof(m->model));
+	return (1);
+}
+
 void
 row_key(const struct conf_key *k, struct msg_conf_key *m)
 {

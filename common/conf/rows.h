@@ -14,6 +14,12 @@ void row_http(const struct conf *, struct msg_conf_http *);
 void row_spawn(const struct conf *, struct msg_conf_spawn *);
 void row_provider(const struct conf_provider *, struct msg_conf_provider *);
 void row_model(const struct conf_model *, struct msg_conf_model *);
+/*
+ * A client that olpd ships (no `command`) needs no model block: it serves one
+ * of its own name, unless a block names the provider or that model.  0: not so.
+ */
+int row_own_model(
+    const struct conf *, const struct conf_provider *, struct msg_conf_model *);
 void row_key(const struct conf_key *, struct msg_conf_key *);
 /*
  * The credential of that id: "PROVIDER", the shared one, or "KEY.PROVIDER",
@@ -23,7 +29,8 @@ void row_key(const struct conf_key *, struct msg_conf_key *);
 int row_cred(const struct conf *, const struct conf_keys *, const char *id,
     struct msg_egress_cred *, const char **file, const char **ca);
 
-/* A setting that differs and that the running processes were made with, or NULL. */
+/* A setting that differs and that the running processes were made with, or
+ * NULL. */
 const char *conf_fixed(const struct conf *, const struct conf *);
 
 #endif

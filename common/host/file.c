@@ -49,6 +49,24 @@ file_lock(const char *path)
 }
 
 int
+file_lock_range(const char *path, off_t lo, off_t hi, off_t other[2])
+{
+	struct flock fl = {
+		.l_type = F_WRLCK, .l_start = lo, .l_len = hi - lo + 1
+	};
+	int fd = file_lock(path);
+
+	if (fcntl(fd, F_OFD_SETLK, &fl) == 0)
+		return (0);
+	/* Given back just now: say what it would have been. */
+	if (fcntl(fd, F_OFD_GETLK, &fl) == -1)
+		fatal("%s", path);
+	other[0] = fl.l_start;
+	other[1] = fl.l_start + fl.l_len - 1;
+	return (-1);
+}
+
+int
 file_put(int dir, const char *name, const char *text)
 {
 	int fd = openat(dir, name, O_WRONLY | O_CLOEXEC), saved;

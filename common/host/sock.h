@@ -13,6 +13,7 @@ socklen_t sock_unix(struct sockaddr_storage *, const char *path);
  * EADDRINUSE: somebody does; EEXIST: it is none.  IPv6 is IPv6 alone.  -1
  * with errno.
  */
-int sock_listen(const struct sockaddr_storage *, socklen_t, int type, int backlog);
+int sock_listen(
+    const struct sockaddr_storage *, socklen_t, int type, int backlog);
 
 #endif

@@ -344,6 +344,6 @@ reload_run(struct ctl *ctl)
 			ctl_vis(t.text))) == -1)
 			return (CTL_FAILED);
 	} else if (t.what == TELL_CONFIRMED)
-		printf("%s\n", ctl_vis(t.text));
+		printf("olpd: %s\n", ctl_vis(t.text));
 	return (ctl_flush() == -1 ? CTL_FAILED : code);
 }

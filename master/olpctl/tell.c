@@ -137,8 +137,8 @@ control_connect(const struct conf *c, const struct sockaddr_un *sun)
 
 	for (i = 0; (fd = socket_open(sun)) == -1 && is_absent(errno); i++) {
 		error = errno;
-		if (i >= LIM_CTL_WAIT_S * 20 || !tell_is_running(c)) {
-			errno = i == 0 ? error : ETIMEDOUT;
+		if (!tell_is_running(c) || i >= LIM_CTL_WAIT_S * 20) {
+			errno = i < LIM_CTL_WAIT_S * 20 ? error : ETIMEDOUT;
 			return (-1);
 		}
 		nanosleep(&again, NULL);

@@ -161,7 +161,6 @@ static const struct {
 	{ "proc-1-environ", "/proc/1/environ", O_RDONLY },
 	{ "proc-1-root", "/proc/1/root/etc", O_PATH },
 	{ "proc-1-fd", "/proc/1/fd/3", O_RDONLY },
-	{ "proc-2-environ", "/proc/2/environ", O_RDONLY },
 	{ "core-pattern", "/proc/sys/kernel/core_pattern", O_WRONLY },
 	{ "sysrq", "/proc/sysrq-trigger", O_WRONLY },
 	{ "proc-kcore", "/proc/kcore", O_RDONLY },

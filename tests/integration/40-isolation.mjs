@@ -38,7 +38,7 @@ await test('what a client sees: its fds, its environment, its files', async () =
     const t = (await run(`files:${dir}`)).text.trim();
     assert(/ENOENT|EACCES/.test(t) || t === '', `${dir}: ${t.slice(0, 80)}`);
   }
-  const argv = (await run('argv say:MARK')).text;
+  const argv = (await run('argv no-MARK')).text;
   assert(!argv.includes('MARK'), 'the prompt is in argv');
 });
 
@@ -65,7 +65,7 @@ await test('disk, inodes, processes are bounded, and the next run starts clean',
   t = (await run('fill-inodes')).text;
   assert(/ENOSPC/.test(t) && Number(/files=(\d+)/.exec(t)[1]) <= 200, t);
   t = (await run('fork-bomb')).text;
-  assert(/EAGAIN/.test(t) && Number(/forks=(\d+)/.exec(t)[1]) < 1000, t);
+  assert(/EAGAIN/.test(t) && Number(/forks=(\d+)/.exec(t)[1]) <= 1024, t);
   await until('all gone', () => d.clients().length === 0, 3000);
   equal((await run('say:clean')).text, 'clean');
 });
@@ -85,8 +85,8 @@ await test('the broker: placeholder in, credential out, one request, the run\'s 
   equal((await model.requests()).length, 1);
   c = await run('http:3 say:.');
   equal((await model.requests()).length, 2, 'a second request went out:');
-  assert(c.status === 502 && c.json.error.code === 'broker_refused', `${c.status} ${c.body}`);
-  await until('told in the log', () => d.lines('broker').length > 0, 2000);
+  equal([c.status, c.text], [200, 'status=200 status=400 status=400 .'], 'further requests are answered here:');
+  await until('told in the log', () => d.lines('more requests').length > 0, 2000);
 });
 
 await test('nothing of a run is left', async () => {

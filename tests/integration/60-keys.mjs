@@ -104,7 +104,7 @@ await test('hours and expiry', async () => {
   const hm = (h) => `${String((now.getHours() + h + 24) % 24).padStart(2, '0')}:00`;
   const t = d.key('kim', '--hours', `${hm(2)}-${hm(3)}`);
   const c = await ask(t);
-  assert([401, 403].includes(c.status) && /outside_hours|clock_unsynchronised/.test(c.body), `${c.status} ${c.body}`);
+  assert(c.status !== 200 && /outside_hours|clock_unsynchronised/.test(c.body), `${c.status} ${c.body}`);
   const u = d.key('leo', '--expires', '2020-01-01');
   const e = await ask(u);
   assert(/key_expired|clock_unsynchronised/.test(e.body), e.body);

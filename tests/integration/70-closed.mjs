@@ -50,7 +50,8 @@ await test('a shim that is gone or cannot run: sandbox_unavailable, named in the
     else fs.writeFileSync(shim, broken === 'exit 1' ? '#!/bin/false\n' : 'garbage', { mode: 0o755 });
     const d = new Olpd();
     await d.prepare();
-    await d.launch({ program: path.join(dir, 'sbin/olpd') });
+    await d.launch({ program: path.join(dir, 'sbin/olpd'), ready: '/health' });
+    equal((await d.request({ path: '/ready' })).status, 503);
     const c = await ask(d, d.key('a'), { model: 'demo' });
     equal([c.status, c.json?.error?.code], [503, 'sandbox_unavailable'], `${broken}: ${c.body}`);
     assert(d.lines('sandbox').length > 0, 'nothing in the log');
@@ -67,7 +68,7 @@ await test('two instances side by side; the same key numbers are refused', async
   if (asRoot) {
     const c = new Olpd();
     await c.prepare();
-    c.writeConf(c.text().replace(/uid-range .*/, `uid-range ${a.lo + 500} to ${a.lo + 1499}`));
+    c.writeConf(c.text().replace(/uid-range .*/, `uid-range ${a.lo + 50} to ${a.lo + 149}`));
     await c.launch({ wait: false });
     await until('it ends', () => c.exited);
     assert(c.exited.code !== 0 && c.log.join().includes('uid-range'), c.log.join());

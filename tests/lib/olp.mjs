@@ -139,7 +139,9 @@ export class Model {
 }
 
 // A running olpd with its own folder, port, ids and keys.
-let nextRange = 400000;
+// Key numbers of this process's instances: a hundred each, apart from those of
+// suites that run at the same time.
+let nextRange = (process.pid * 7) % 2000;
 export class Olpd {
   constructor(o = {}) { this.o = o; }
 
@@ -156,8 +158,8 @@ export class Olpd {
     if (o.client !== null && o.model === undefined) o.model = await Model.shared();
     this.dir = tempDir('run');
     this.port = o.port ?? await freePort();
-    this.lo = nextRange; nextRange += 1000;
-    if (nextRange > 460000) nextRange = 400000;
+    this.slot = nextRange; nextRange = (nextRange + 1) % 2000;
+    this.lo = 300000 + 100 * this.slot;
     fs.mkdirSync(path.join(this.dir, 'keys.d'), { mode: 0o700 });
     fs.writeFileSync(path.join(this.dir, 'cred'), `${secret}\n`, { mode: 0o600 });
     this.conf = path.join(this.dir, 'olpd.conf');
@@ -174,7 +176,7 @@ stop-timeout ${o.stopTimeout ?? '2s'}
 state directory "${this.dir}/state"
 runtime directory "${this.dir}/run"
 instance "t${this.port}"
-${asRoot ? `uid-range ${this.lo} to ${this.lo + 999}\nservice-ids ${this.lo + 50000}` : ''}
+${asRoot ? `uid-range ${this.lo} to ${this.lo + 99}\nservice-ids ${600000 + 4 * this.slot}` : ''}
 ${o.global ?? ''}
 ${asRoot ? '' : 'enforcement allow partial'}
 provider demo {}
@@ -190,7 +192,7 @@ model "die-early" { chain claude "die-early" }
 
   writeConf(text = this.text()) { fs.writeFileSync(this.conf, text, { mode: 0o600 }); }
 
-  async launch({ wait = true, program = path.join(build, 'sbin/olpd') } = {}) {
+  async launch({ wait = true, ready = '/ready', program = path.join(build, 'sbin/olpd') } = {}) {
     this.log = [];
     this.exited = null;
     this.proc = spawn(program, ['-d', ...(process.env.OLP_VERBOSE ? ['-v'] : []), '-f', this.conf],
@@ -207,7 +209,7 @@ model "die-early" { chain claude "die-early" }
     if (!wait) return;
     await until('olpd is ready', async () => {
       if (this.exited) throw new Error(`olpd ended: ${JSON.stringify(this.exited)} ${this.log.slice(-5).join(' | ')}`);
-      const r = await this.request({ path: '/ready' }).catch(() => null);
+      const r = await this.request({ path: ready }).catch(() => null);
       return r?.status === 200;
     }, 15000, 25);
   }
@@ -317,7 +319,7 @@ model "die-early" { chain claude "die-early" }
 
   // Every process whose real uid is in the key range.
   clients() {
-    return pids().filter((pid) => { const u = uidOf(pid); return u >= this.lo && u <= this.lo + 999; });
+    return pids().filter((pid) => { const u = uidOf(pid); return u >= this.lo && u <= this.lo + 99; });
   }
 
   // Everything below olpd, clients included.

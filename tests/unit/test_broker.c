@@ -1303,6 +1303,63 @@ START_TEST(test_large_body)
 }
 END_TEST
 
+/* Descriptors, memory: what a run had is free after it. */
+START_TEST(test_many_runs)
+{
+	long before = 0;
+	int client, i;
+	SSL *up;
+
+	for (i = 1; i <= 300; i++) {
+		up = exchange((uint64_t)i, &client);
+		if (i % 3 == 0)
+			rig_up_write(up, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" SSE);
+		rig_up_close(up, i % 2);
+		if (i % 5 == 0)
+			close(client);
+		else
+			(void)rig_read(client, NULL);
+		(void)rig_close(&rig, (uint64_t)i);
+		rig_end(&rig, (uint64_t)i);
+		if (i == 20)
+			before = rss_kb(rig.pid);
+	}
+	ck_assert_msg(rss_kb(rig.pid) - before < HELD_KB, "%ld KB", rss_kb(rig.pid) - before);
+}
+END_TEST
+
+/* With few descriptors some connections wait for others to end; the channels go on. */
+START_TEST(test_few_descriptors)
+{
+	struct msg_out_listen l = rig_run(1);
+	uint16_t port;
+	int fd[4], i;
+
+	rig_prepare(&rig);
+	rig.nofile = LIM_OUT_FDS + 8; /* 1 run, 3 connections with theirs */
+	rig_start(&rig);
+	port = rig_listen(&rig, &l);
+	for (i = 0; i < 3; i++)
+		fd[i] = rig_dial(port);
+	usleep(50000);
+	fd[3] = rig_ask(port, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+	expect_quiet(rig.http);
+	ck_assert_int_eq(rig_close(&rig, 99).opened, 0);
+	close(fd[0]);
+	expect_refused(1, "head: not the provider's model request");
+	for (i = 1; i < 4; i++)
+		close(fd[i]);
+	usleep(50000);
+	/* And a run that cannot be served is told at once. */
+	for (i = 0; i < 8; i++) {
+		l.run_id++;
+		(void)rig_listen(&rig, &l);
+	}
+	expect_refused(9, "the broker has no room for another run");
+	rig_stop(&rig);
+}
+END_TEST
+
 /* Bytes that come one by one do not each hold a buffer. */
 START_TEST(test_small_pieces)
 {
@@ -1381,7 +1438,7 @@ END_TEST
 
 START_TEST(test_credential_files)
 {
-	static char large[LIM_OUT_CRED + 1];
+	static char large[LIM_CRED_BYTES + 1];
 	int p[2];
 
 	memset(large, 'k', sizeof(large));
@@ -1445,7 +1502,7 @@ START_TEST(test_idle)
 	long t = now_ms();
 
 	base = event_base_new();
-	broker_init(base, 1, count_idle);
+	broker_init(base, 64, 1, count_idle);
 	(void)event_base_dispatch(base);
 	ck_assert_int_eq(idles, 2);
 	ck_assert_int_ge(now_ms() - t, 1900);
@@ -1500,6 +1557,7 @@ main(void)
 	tcase_add_test(tc, test_http_stalls);
 	tcase_add_test(tc, test_back_pressure);
 	tcase_add_test(tc, test_large_body);
+	tcase_add_test(tc, test_many_runs);
 	tcase_add_test(tc, test_small_pieces);
 	tcase_add_test(tc, test_credential_replaced);
 	tcase_add_test(own, test_oauth);
@@ -1514,6 +1572,7 @@ main(void)
 	tcase_add_test(own, test_literal_address);
 	tcase_add_loop_test(own, test_credential_bad, 0, N(secrets));
 	tcase_add_loop_test(own, test_credential_files, 0, 6);
+	tcase_add_test(own, test_few_descriptors);
 	tcase_add_test(own, test_idle);
 	suite_add_tcase(s, tc);
 	suite_add_tcase(s, own);

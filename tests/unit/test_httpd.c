@@ -886,13 +886,12 @@ START_TEST(back_pressure)
 {
 	struct rig_run run;
 	char line[1200], pad[1001];
-	size_t sent = 0, blocked = 0, i;
+	size_t sent = 0, blocked = 0;
 	ssize_t n;
 	struct rig_answer a;
-	int fd, size = 4096;
+	int fd;
 
 	fd = rig_connect(&rig);
-	ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)), 0);
 	rig_post_text(fd, "demo", "x", 1);
 	(void)rig_auth(&rig, "alice", 0);
 	rig_run_start(&rig, &run);
@@ -912,7 +911,7 @@ START_TEST(back_pressure)
 			blocked++;
 			usleep(10000);
 		}
-		ck_assert_uint_lt(sent, 8000); /* socket buffers take up to 4 MB, no more is taken */
+		ck_assert_uint_lt(sent, 1500); /* some 700 KB in ours, the kernel's and the pipe */
 	}
 	if (getenv("RIG_VERBOSE") != NULL)
 		fprintf(stderr, "sent %zu\n", sent);
@@ -925,8 +924,7 @@ START_TEST(back_pressure)
 	rig_answer(fd, &a);
 	ck_assert_uint_eq(count(a.body, pad), sent);
 	ck_assert_uint_eq(count(a.body, "[DONE]"), 1);
-	for (i = 0; i < 1; i++)
-		rig_answer_free(&a);
+	rig_answer_free(&a);
 	close(fd);
 }
 END_TEST

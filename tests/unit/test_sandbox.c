@@ -31,7 +31,6 @@
 	"usr/lib64 "                                                           \
 	"/lib64 --ro-bind " LIB " " LIB " --symlink " LOADER " " LOADER_AT " " \
 	"--ro-bind-try /etc/ld.so.cache /etc/ld.so.cache "                     \
-	"--ro-bind-try /etc/localtime /etc/localtime "                         \
 	"--perms 0444 --ro-bind-data 13 /etc/passwd "                          \
 	"--perms 0444 --ro-bind-data 14 /etc/group "                           \
 	"--ro-bind /run/olpd/libexec/olp-shim /run/olp-shim "

@@ -22,7 +22,7 @@
 #include "worker-http/egress/cred.h"
 #include "worker-http/egress/exchange.h"
 
-#define ACCEPT_PAUSE_US 100000 /* after a lack of descriptors; no event tells its end */
+#define ACCEPT_PAUSE_US 100000 /* for want of descriptors; no event tells its end */
 
 static struct {
 	struct event_base *base;
@@ -30,6 +30,8 @@ static struct {
 	struct chan *http, *spawn;
 	TAILQ_HEAD(, run) runs;
 	size_t nruns;
+	size_t nlisteners, nexchanges;
+	size_t fds;  /* for listeners (one each) and exchanges (two each) */
 	size_t held; /* bytes of request bodies */
 	struct event *idle;
 	struct timeval idle_tv;
@@ -57,9 +59,11 @@ idle_timer_cb(evutil_socket_t fd, short what, void *arg)
 }
 
 void
-broker_init(struct event_base *base, unsigned int idle_s, void (*idle)(void))
+broker_init(struct event_base *base, size_t fds, unsigned int idle_s,
+    void (*idle)(void))
 {
 	self.base = base;
+	self.fds = fds > LIM_OUT_FDS ? fds - LIM_OUT_FDS : 0;
 	self.idle_tv.tv_sec = idle_s;
 	self.idle_cb = idle;
 	TAILQ_INIT(&self.runs);
@@ -112,8 +116,10 @@ run_stop(struct run *r)
 	if (r->accept != NULL)
 		event_free(r->accept);
 	r->accept = NULL;
-	if (r->fd != -1)
+	if (r->fd != -1) {
 		close(r->fd);
+		self.nlisteners--;
+	}
 	r->fd = -1;
 	while ((x = TAILQ_FIRST(&r->exchanges)) != NULL)
 		exchange_free(x);
@@ -152,22 +158,41 @@ run_settle(struct run *r)
 
 /* Accepting */
 
+/* Others' connections must end first; no event tells when. */
+static void
+run_pause(struct run *r)
+{
+	static const struct timeval pause = { 0, ACCEPT_PAUSE_US };
+
+	event_del(r->accept);
+	evtimer_add(r->timer, &pause);
+}
+
+static int
+fds_left(size_t n)
+{
+	return (self.nlisteners + 2 * self.nexchanges + n <= self.fds);
+}
+
 static void
 run_accept_cb(evutil_socket_t s, short what, void *arg)
 {
-	static const struct timeval pause = { 0, ACCEPT_PAUSE_US };
 	struct run *r = arg;
 	int fd;
 
 	(void)what;
+	if (!fds_left(2)) {
+		run_pause(r);
+		return;
+	}
 	if ((fd = accept4((int)s, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) == -1) {
-		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
 			log_warn("run %" PRIu64 ": accept", r->run_id);
-			event_del(r->accept);
-			evtimer_add(r->timer, &pause);
+			run_pause(r);
 		}
 		return;
 	}
+	self.nexchanges++;
 	r->nexchanges++;
 	exchange_new(r, fd);
 	if (r->nexchanges == LIM_OUT_CONNS)
@@ -196,6 +221,7 @@ run_resume(struct run *r)
 void
 broker_exchange_gone(struct run *r)
 {
+	self.nexchanges--;
 	r->nexchanges--;
 	run_resume(r);
 }
@@ -273,7 +299,22 @@ run_listen(const struct msg_out_listen *l, int fd)
 	r->no_tools = l->no_tools;
 	r->listened = 1;
 	r->fd = fd;
+	self.nlisteners++;
 	return (r);
+}
+
+/* A record that only waits for an OUT_LISTEN gives way. 0: there is none. */
+static int
+run_forget(void)
+{
+	struct run *r;
+
+	TAILQ_FOREACH (r, &self.runs, entry)
+		if (!r->listened) {
+			run_free(r);
+			return (1);
+		}
+	return (0);
 }
 
 /* No record can be made: http must not wait for what will never come. */
@@ -282,7 +323,7 @@ no_room(const struct msg_out_listen *l)
 {
 	struct msg_out_refused m = { .run_id = l->run_id };
 
-	log_warnx("run %" PRIu64 ": more than %d records", l->run_id, LIM_OUT_RUNS);
+	log_warnx("run %" PRIu64 ": no room for another run", l->run_id);
 	(void)snprintf(m.reason, sizeof(m.reason), "the broker has no room for another run");
 	if (l->http_gen == http_generation())
 		(void)chan_send(self.http, MT_OUT_REFUSED, &m);
@@ -305,7 +346,7 @@ broker_listen(struct chan *c, struct msg *m)
 		event_del(r->timer);
 		return (0);
 	}
-	if (self.nruns == LIM_OUT_RUNS) {
+	if ((self.nruns >= LIM_OUT_RUNS && !run_forget()) || !fds_left(1)) {
 		no_room(l);
 		return (0);
 	}
@@ -346,30 +387,23 @@ send_closed(const struct run *r)
 	(void)chan_send(self.http, MT_OUT_CLOSED, &m);
 }
 
-/* A run that http closed before spawn told us of it: to be refused when it comes. */
-static struct run *
-run_closed(uint64_t http_gen, uint64_t run_id)
-{
-	struct run *r;
-
-	if (self.nruns == LIM_OUT_RUNS) {
-		TAILQ_FOREACH (r, &self.runs, entry)
-			if (!r->listened) {
-				run_free(r);
-				break;
-			}
-	}
-	return (run_new(http_gen, run_id));
-}
-
+/*
+ * A run that http closed before spawn told us of it is remembered, to be
+ * refused when it comes; without room for that, OUT_LISTEN finds none either.
+ */
 int
 broker_close(struct chan *c, struct msg *m)
 {
 	const struct msg_out_run *o = m->body;
-	struct run *r;
+	struct msg_out_closed none = { .run_id = o->run_id };
+	struct run *r = run_find(chan_birth(c), o->run_id);
 
-	if ((r = run_find(chan_birth(c), o->run_id)) == NULL)
-		r = run_closed(chan_birth(c), o->run_id);
+	if (r == NULL && self.nruns >= LIM_OUT_RUNS && !run_forget()) {
+		(void)chan_send(c, MT_OUT_CLOSED, &none);
+		return (0);
+	}
+	if (r == NULL)
+		r = run_new(chan_birth(c), o->run_id);
 	r->closed = 1;
 	run_stop(r); /* first: what was read so far counts */
 	send_closed(r);

@@ -57,8 +57,12 @@ struct run {
 	unsigned int refusals, ignored;
 };
 
-/* idle: there has been no run for idle_s seconds; again after as many while that stays so. */
-void broker_init(struct event_base *, unsigned int idle_s, void (*idle)(void));
+/*
+ * fds: descriptors this process may have.  idle: there has been no run for
+ * idle_s seconds; again after as many while that stays so.
+ */
+void broker_init(
+    struct event_base *, size_t fds, unsigned int idle_s, void (*idle)(void));
 /* For what begins from now on; takes the reference. */
 void broker_set_cred(struct cred *);
 

@@ -48,7 +48,7 @@ secret_map(struct cred *c)
 {
 	void *p;
 
-	c->secret_size = LIM_OUT_CRED + 1;
+	c->secret_size = LIM_CRED_BYTES + 1;
 	p = mmap(NULL, c->secret_size, PROT_READ | PROT_WRITE,
 	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (p == MAP_FAILED)
@@ -116,14 +116,14 @@ store_fill(X509_STORE *store, const char *pem, size_t len)
 static const char *
 ca_read(struct cred *c, int fd)
 {
-	char *pem = xmalloc(LIM_OUT_CA + 1);
-	ssize_t len = read_file(fd, pem, LIM_OUT_CA + 1);
+	char *pem = xmalloc(LIM_CA_BYTES + 1);
+	ssize_t len = read_file(fd, pem, LIM_CA_BYTES + 1);
 	const char *why = NULL;
 	int n;
 
 	if (len == -1)
 		why = "the CA certificates' file cannot be read";
-	else if (len > LIM_OUT_CA)
+	else if (len > LIM_CA_BYTES)
 		why = "the CA certificates' file is larger than 4 MB";
 	else {
 		n = store_fill(SSL_CTX_get_cert_store(c->tls), pem, (size_t)len);

@@ -7,7 +7,7 @@
  * It must never accept from the network, run a program, open a file, or show
  * the credential to anybody but the provider.
  */
-#include <sys/mman.h>
+#include <sys/resource.h>
 
 #include <event2/event.h>
 #include <jansson.h>
@@ -41,6 +41,7 @@ static const struct cage cage = {
 static struct {
 	struct cred *cred;   /* in use; the broker has a reference of its own */
 	struct cred *staged; /* came in the CONF under way */
+	size_t fds;
 } self;
 
 /* EGRESS_CRED */
@@ -103,10 +104,26 @@ static const struct msg_handler from_master[] = {
 
 /* Life */
 
+/* As many descriptors as there may be. */
+static void
+raise_fds(void)
+{
+	struct rlimit rl;
+
+	if (getrlimit(RLIMIT_NOFILE, &rl) == -1)
+		fatal("getrlimit");
+	rl.rlim_cur = rl.rlim_max < LIM_NOFILE ? rl.rlim_max : LIM_NOFILE;
+	if (setrlimit(RLIMIT_NOFILE, &rl) == -1)
+		fatal("setrlimit");
+	self.fds = (size_t)rl.rlim_cur;
+}
+
 static int
 acquire(void)
 {
 	size_t seed;
+
+	raise_fds();
 
 	/* jansson would look for /dev/urandom in the cage. */
 	if (getentropy(&seed, sizeof(seed)) == -1)
@@ -132,7 +149,7 @@ tell_idle(void)
 static void
 start(void)
 {
-	broker_init(worker_base(), LIM_OUT_IDLE_S, tell_idle);
+	broker_init(worker_base(), self.fds, LIM_OUT_IDLE_S, tell_idle);
 }
 
 /* Links */

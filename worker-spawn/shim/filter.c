@@ -43,25 +43,29 @@
 /* clang-format off */
 static const int refused[] = { /* with EPERM */
 	/* looking into and writing to other processes */
-	SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, SYS_process_madvise,
-	SYS_pidfd_getfd, SYS_kcmp, SYS_move_pages, SYS_migrate_pages,
+	SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev,
+	SYS_process_madvise, SYS_pidfd_getfd, SYS_kcmp, SYS_move_pages,
+	SYS_migrate_pages,
 	/* mounts and roots, the old interface and the new */
-	SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot, SYS_setns, SYS_open_tree,
-	SYS_open_tree_attr, SYS_move_mount, SYS_fsopen, SYS_fsconfig, SYS_fsmount, SYS_fspick,
-	SYS_mount_setattr, SYS_open_by_handle_at, SYS_name_to_handle_at, SYS_quotactl,
+	SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot, SYS_setns,
+	SYS_open_tree, SYS_open_tree_attr, SYS_move_mount, SYS_fsopen,
+	SYS_fsconfig, SYS_fsmount, SYS_fspick, SYS_mount_setattr,
+	SYS_open_by_handle_at, SYS_name_to_handle_at, SYS_quotactl,
 	SYS_quotactl_fd, SYS_fanotify_init,
 	/* programs and keys in the kernel */
-	SYS_bpf, SYS_perf_event_open, SYS_userfaultfd, SYS_add_key, SYS_request_key, SYS_keyctl,
+	SYS_bpf, SYS_perf_event_open, SYS_userfaultfd, SYS_add_key,
+	SYS_request_key, SYS_keyctl,
 	/* the machine */
 	SYS_kexec_load, SYS_kexec_file_load, SYS_init_module, SYS_finit_module,
-	SYS_delete_module, SYS_reboot, SYS_swapon, SYS_swapoff, SYS_acct, SYS_syslog,
-	SYS_vhangup, SYS_settimeofday, SYS_clock_settime, SYS_sethostname, SYS_setdomainname,
+	SYS_delete_module, SYS_reboot, SYS_swapon, SYS_swapoff, SYS_acct,
+	SYS_syslog, SYS_vhangup, SYS_settimeofday, SYS_clock_settime,
+	SYS_sethostname, SYS_setdomainname,
 #ifdef __x86_64__
 	SYS_iopl, SYS_ioperm, SYS_modify_ldt,
 #endif
 };
 
-static const int absent[] = { /* with ENOSYS: libraries then take the older way */
+static const int absent[] = { /* with ENOSYS: libraries take the older way */
 	SYS_clone3, /* its flags are in memory, where no filter can read them */
 	SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register,
 };
