@@ -161,7 +161,7 @@ control_line(int ok, const char *text)
 	struct client *cl;
 
 	TAILQ_FOREACH(cl, &ctl.clients, entry)
-		if (cl->asks)
+		if (cl->asks || cl->waits != 0)
 			answer(cl, ok, 0, text);
 }
 

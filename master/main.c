@@ -152,7 +152,7 @@ news(void)
 		mm.ready = 1;
 		log_event(EV_STARTED, NULL, 0, "olpd: ready");
 	}
-	if (spawn != NULL)
+	if (spawn != NULL && (http == NULL || http->acked >= spawn->acked))
 		control_confirmed(spawn->acked, 1,
 		    mm.refused ? "keys are in force, olpd.conf is as it was"
 			       : "in force");

@@ -24,6 +24,7 @@
 
 #include "common/host/start.h"
 #include "common/log.h"
+#include "master/control.h"
 #include "master/nsroom.h"
 #include "master/place.h"
 #include "master/rows.h"
@@ -284,6 +285,20 @@ on_peer_bad(struct chan *c, struct msg *m)
 	return (0);
 }
 
+/* What only http can judge; who asked for a reload waits for its word too. */
+static int
+on_conf_bad(struct chan *c, struct msg *m)
+{
+	const struct msg_conf_bad *b = m->body;
+	char text[LIM_TEXT * 4 + 1];
+
+	(void)c;
+	(void)log_vis(text, sizeof(text), b->text, strlen(b->text));
+	log_event(EV_CONF_REJECTED, NULL, 0, "%s", text);
+	control_line(0, text);
+	return (0);
+}
+
 static int
 on_drained(struct chan *c, struct msg *m)
 {
@@ -299,6 +314,7 @@ static const struct msg_handler from_worker[] = {
 	{ MT_HELLO, on_hello, ST_SETUP },
 	{ MT_READY, on_confirm, ST_SETUP },
 	{ MT_CONF_ACK, on_confirm, ST_READY },
+	{ MT_CONF_BAD, on_conf_bad, ST_SETUP | ST_READY },
 	{ MT_PONG, on_pong, ST_READY },
 	{ MT_PEER_BAD, on_peer_bad, ST_READY },
 	{ MT_DRAINED, on_drained, ST_READY },

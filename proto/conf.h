@@ -20,6 +20,10 @@ MSG_STRUCT(cage);
 	F(U64,  generation, 0)            /* of the configuration; grows by one a load */
 MSG_STRUCT(generation);
 
+#define MSG_FIELDS_conf_bad(F)            /* a row that only its user can judge is no good; CONF_ACK follows all the same */ \
+	F(STR,  text,       LIM_TEXT)     /* what, and what is done about it; for a person */
+MSG_STRUCT(conf_bad);
+
 #define MSG_FIELDS_ping(F)                                                       \
 	F(U64,  serial,     0)
 MSG_STRUCT(ping);

@@ -49,6 +49,7 @@ const char *proc_name(enum proc); /* "olpd-http"; "several" for a mask */
 	X(11,  PEER_BAD,         peer_bad,        PROC_WORKERS, PROC_MASTER,  0) \
 	X(12,  DRAIN,            empty,           PROC_MASTER,  PROC_HTTP,    0) \
 	X(13,  DRAINED,          empty,           PROC_HTTP,    PROC_MASTER,  0) \
+	X(14,  CONF_BAD,         conf_bad,        PROC_HTTP,    PROC_MASTER,  0) \
 	/* the configuration's rows */                                           \
 	X(20,  CONF_HTTP,        conf_http,       PROC_MASTER,  PROC_HTTP,    0) \
 	X(21,  CONF_SPAWN,       conf_spawn,      PROC_MASTER,  PROC_SPAWN,   0) \

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* See egress_rig.h.  Blocking on purpose: a test reads like what happens, one step after the other. */
+/*
+ * See egress_rig.h.  Blocking on purpose: a test reads like what happens, one
+ * step after the other.
+ */
 #include "tests/egress_rig.h"
 
 #include <arpa/inet.h>
@@ -110,7 +113,8 @@ rig_send(int fd, uint32_t type, const void *m, const int *fds, size_t nfds)
 		memcpy(CMSG_DATA(&cm.align), fds, sizeof(int) * nfds);
 	}
 	/* A process that has given up is noticed by what does not come. */
-	ck_assert(sendmsg(fd, &mh, MSG_NOSIGNAL) == n || errno == EPIPE || errno == ECONNRESET);
+	ck_assert(sendmsg(fd, &mh, MSG_NOSIGNAL) == n || errno == EPIPE ||
+	    errno == ECONNRESET);
 }
 
 static int
@@ -143,16 +147,22 @@ rig_expect(int fd, uint32_t type, union msg_any *m)
 	int got = rig_recv(fd, m, RIG_WAIT);
 
 	ck_assert_msg(got == (int)type, "expected %s, got %s", msg_name(type),
-	    got == 0 ? "nothing" : got == -1 ? "the end" : msg_name((uint32_t)got));
+	    got == 0        ? "nothing"
+		: got == -1 ? "the end"
+			    : msg_name((uint32_t)got));
 }
 
 int
 rig_link(struct rig *r, enum proc peer, uint64_t generation)
 {
-	struct msg_link l = { .peer = peer, .instance = 1, .generation = generation, .birth = generation };
+	struct msg_link l = { .peer = peer,
+		.instance = 1,
+		.generation = generation,
+		.birth = generation };
 	int sv[2];
 
-	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv), 0);
+	ck_assert_int_eq(
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv), 0);
 	(void)snprintf(l.cred, sizeof(l.cred), "%s", r->cred.cred);
 	rig_send(r->master, MT_LINK, &l, &sv[1], 1);
 	close(sv[1]);
@@ -216,8 +226,8 @@ rig_exec(struct rig *r, int fd)
 	char *argv[] = { name, NULL };
 	struct rlimit rl = { r->nofile, r->nofile };
 
-	if (dup2(open("/dev/null", O_RDONLY), 0) == -1 || dup2(r->log, 1) == -1 ||
-	    dup2(r->log, 2) == -1 || dup2(fd, 3) == -1)
+	if (dup2(open("/dev/null", O_RDONLY), 0) == -1 ||
+	    dup2(r->log, 1) == -1 || dup2(r->log, 2) == -1 || dup2(fd, 3) == -1)
 		_exit(126);
 	if (setrlimit(RLIMIT_NOFILE, &rl) == -1)
 		_exit(126);
@@ -230,7 +240,9 @@ rig_exec(struct rig *r, int fd)
 static void
 rig_spawn(struct rig *r)
 {
-	struct msg_cage cage = { .privileged = geteuid() == 0, .uid = 65534, .gid = 65534 };
+	struct msg_cage cage = {
+		.privileged = geteuid() == 0, .uid = 65534, .gid = 65534
+	};
 	union msg_any m;
 	int sv[2];
 
@@ -238,7 +250,8 @@ rig_spawn(struct rig *r)
 	ck_assert_ptr_nonnull(mkdtemp(r->root));
 	ck_assert_int_eq(chmod(r->root, 0755), 0);
 	(void)snprintf(cage.root, sizeof(cage.root), "%s", r->root);
-	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv), 0);
+	ck_assert_int_eq(
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv), 0);
 	if ((r->pid = fork()) == 0)
 		rig_exec(r, sv[1]);
 	close(sv[1]);
@@ -291,7 +304,8 @@ rig_stop(struct rig *r)
 
 	close(r->master);
 	ck_assert_int_eq(waitpid(r->pid, &status, 0), r->pid);
-	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %x", status);
+	ck_assert_msg(
+	    WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %x", status);
 	(void)rmdir(r->root);
 	/* Law 10: a secret, a placeholder, a byte of a body. */
 	ck_assert(!rig_logged(r, "secret-0123"));
@@ -312,12 +326,16 @@ rig_stop(struct rig *r)
 struct msg_out_listen
 rig_run(uint64_t run_id)
 {
-	struct msg_out_listen l = { .http_gen = RIG_GEN, .run_id = run_id, .max_requests = 1,
+	struct msg_out_listen l = { .http_gen = RIG_GEN,
+		.run_id = run_id,
+		.max_requests = 1,
 		.no_tools = 1 };
 
 	(void)snprintf(l.model, sizeof(l.model), "m1");
-	(void)snprintf(l.placeholder, sizeof(l.placeholder), "ph-%" PRIu64, run_id);
-	(void)snprintf(l.request_id, sizeof(l.request_id), "req_%" PRIu64, run_id);
+	(void)snprintf(
+	    l.placeholder, sizeof(l.placeholder), "ph-%" PRIu64, run_id);
+	(void)snprintf(
+	    l.request_id, sizeof(l.request_id), "req_%" PRIu64, run_id);
 	(void)snprintf(l.key_id, sizeof(l.key_id), "alice");
 	return (l);
 }
@@ -358,7 +376,8 @@ rig_close(struct rig *r, uint64_t run_id)
 static int
 dial(uint16_t port)
 {
-	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(port),
+	struct sockaddr_in in = { .sin_family = AF_INET,
+		.sin_port = htons(port),
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
@@ -425,7 +444,8 @@ rig_read(int fd, size_t *len)
 	if (buf == NULL)
 		buf = malloc(BIG);
 	for (;;) {
-		ck_assert_msg(wait_for(fd, POLLIN, RIG_WAIT), "no end after %zu bytes", at);
+		ck_assert_msg(wait_for(fd, POLLIN, RIG_WAIT),
+		    "no end after %zu bytes", at);
 		n = recv(fd, buf + at, BIG - 1 - at, 0);
 		if (n <= 0)
 			break;
@@ -474,7 +494,8 @@ rig_up_accept(struct rig *r)
 	SSL *ssl = SSL_new(r->tls);
 	int fd;
 
-	ck_assert_msg(rig_up_waiting(r, RIG_WAIT), "nobody connects to the provider");
+	ck_assert_msg(
+	    rig_up_waiting(r, RIG_WAIT), "nobody connects to the provider");
 	fd = accept4(r->up, NULL, NULL, SOCK_CLOEXEC);
 	ck_assert_int_ne(fd, -1);
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
@@ -502,10 +523,12 @@ rig_up_read(SSL *ssl, size_t *len)
 		ck_assert_msg(n > 0, "the request ends after %zu bytes", at);
 		at += (size_t)n;
 		buf[at] = '\0';
-		if (want == BIG - 1 && (end = strstr(buf, "\r\n\r\n")) != NULL) {
+		if (want == BIG - 1 &&
+		    (end = strstr(buf, "\r\n\r\n")) != NULL) {
 			cl = strstr(buf, "Content-Length: ");
 			ck_assert_ptr_nonnull(cl);
-			want = (size_t)(end - buf) + 4 + strtoul(cl + 16, NULL, 10);
+			want = (size_t)(end - buf) + 4 +
+			    strtoul(cl + 16, NULL, 10);
 		}
 	}
 	ck_assert_uint_eq(at, want);
@@ -517,7 +540,8 @@ rig_up_read(SSL *ssl, size_t *len)
 void
 rig_up_write(SSL *ssl, const char *text)
 {
-	ck_assert_int_eq(SSL_write(ssl, text, (int)strlen(text)), (int)strlen(text));
+	ck_assert_int_eq(
+	    SSL_write(ssl, text, (int)strlen(text)), (int)strlen(text));
 }
 
 void

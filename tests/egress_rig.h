@@ -26,9 +26,9 @@ struct rig {
 	char root[32];           /* its chroot where it is privileged */
 	int up;                  /* the provider's listening socket */
 	uint16_t up_port;
-	SSL_CTX *tls;            /* the provider's */
-	int ca;                  /* file that the egress trusts */
-	int secret;              /* file with the credential */
+	SSL_CTX *tls; /* the provider's */
+	int ca;       /* file that the egress trusts */
+	int secret;   /* file with the credential */
 	struct msg_egress_cred cred;
 	unsigned int nofile; /* descriptors that it may have */
 };
@@ -36,18 +36,31 @@ struct rig {
 /* Settings in r->cred and the two files may be changed in between. */
 void rig_prepare(struct rig *);
 void rig_start(struct rig *);
-/* Ends it by closing the master's channel; it must end well and have logged nothing it may not. */
+/*
+ * Ends it by closing the master's channel; it must end well and have logged
+ * nothing it may not.
+ */
 void rig_stop(struct rig *);
-/* Send the set-up dialogue only; the process is expected to give up. Its exit status. */
+/*
+ * Send the set-up dialogue only; the process is expected to give up. Its exit
+ * status.
+ */
 int rig_start_fails(struct rig *);
 int rig_logged(struct rig *, const char *text);
 
 int rig_file(const void *data, size_t len); /* a regular file, unlinked */
-/* A new certificate and key for the provider, signed by itself; also what is trusted if trust. */
+/*
+ * A new certificate and key for the provider, signed by itself; also what is
+ * trusted if trust.
+ */
 void rig_certify(struct rig *, const char *san, int days, int trust);
 
-void rig_send(int fd, uint32_t type, const void *m, const int *fds, size_t nfds);
-/* The next message, or 0 when none came in ms, or -1 when the channel is closed. */
+void rig_send(
+    int fd, uint32_t type, const void *m, const int *fds, size_t nfds);
+/*
+ * The next message, or 0 when none came in ms, or -1 when the channel is
+ * closed.
+ */
 int rig_recv(int fd, union msg_any *m, int ms);
 void rig_expect(int fd, uint32_t type, union msg_any *m);
 int rig_link(struct rig *, enum proc peer, uint64_t generation);
@@ -55,7 +68,9 @@ void rig_conf(struct rig *, uint64_t generation);
 
 /* Makes a listener, hands it over as this run's; the port. */
 uint16_t rig_listen(struct rig *, const struct msg_out_listen *);
-struct msg_out_listen rig_run(uint64_t run_id); /* model "m1", placeholder "ph-<run_id>", one request, no tools */
+struct msg_out_listen rig_run(
+    uint64_t run_id); /* model "m1", placeholder "ph-<run_id>", one request, no
+			 tools */
 void rig_end(struct rig *, uint64_t run_id);
 struct msg_out_closed rig_close(struct rig *, uint64_t run_id);
 
@@ -64,16 +79,23 @@ int rig_dial(uint16_t port);
 int rig_unheard(uint16_t port); /* does the listener go away? */
 void rig_write(int fd, const void *data, size_t len);
 int rig_ask(uint16_t port, const char *text);
-/* Until EOF; static, with a NUL behind it. "" also when the connection was reset. */
+/*
+ * Until EOF; static, with a NUL behind it. "" also when the connection was
+ * reset.
+ */
 char *rig_read(int fd, size_t *len);
 int rig_is_closed(int fd, int ms);
-/* A request that is in order, for rig_run(run_id), with these further field lines. Static. */
+/*
+ * A request that is in order, for rig_run(run_id), with these further field
+ * lines. Static.
+ */
 const char *rig_request(uint64_t run_id, const char *fields, const char *body);
 
 /* The provider. */
 int rig_up_waiting(struct rig *, int ms); /* is a connection there? */
 SSL *rig_up_accept(struct rig *);         /* NULL: the handshake failed */
-char *rig_up_read(SSL *, size_t *len);    /* head and body by Content-Length; static */
+char *rig_up_read(
+    SSL *, size_t *len); /* head and body by Content-Length; static */
 void rig_up_write(SSL *, const char *text);
 void rig_up_close(SSL *, int clean);
 int rig_up_is_closed(SSL *, int ms);

@@ -654,8 +654,8 @@ void
 job_refused(struct job *j, enum olp_err err)
 {
 	j->total_ends = 0; /* it has not begun */
-	queue_refused(job_queue(), j->key_id, j->provider, err);
 	job_requeue(j);
+	queue_refused(job_queue(), j->key_id, j->provider, err);
 }
 
 void

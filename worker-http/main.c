@@ -8,33 +8,17 @@
 #include <sys/resource.h>
 
 #include <jansson.h>
-#include <openssl/rand.h>
-#include <seccomp.h>
 #include <stdlib.h>
 
 #include "common/chan.h"
 #include "common/log.h"
 #include "common/worker.h"
+#include "worker-http/cage.h"
 #include "worker-http/job.h"
 #include "worker-http/link.h"
 #include "worker-http/rows.h"
 #include "worker-http/server.h"
 #include "worker-http/status.h"
-
-static const int calls[] = { SCMP_SYS(accept4), SCMP_SYS(memfd_create), SCMP_SYS(timerfd_settime),
-	-1 };
-
-/* Libraries try these and do without. */
-static const int soft[] = { SCMP_SYS(uname), SCMP_SYS(prctl), SCMP_SYS(sysinfo),
-	SCMP_SYS(sched_getaffinity), SCMP_SYS(newfstatat), SCMP_SYS(readlink), SCMP_SYS(access),
-	SCMP_SYS(getcwd), -1 };
-
-static const struct cage cage = {
-	.flags = CAGE_CHROOT | CAGE_IDS | CAGE_LANDLOCK | CAGE_NO_EXEC_MAP | CAGE_ALLOW,
-	.calls = calls,
-	.soft = soft,
-	.why = "leaves out nothing: it listens on sockets it was handed",
-};
 
 static const struct msg_handler from_master[] = {
 	{ MT_CONF_HTTP, rows_h_http, ST_ANY },
@@ -46,7 +30,7 @@ static const struct msg_handler from_master[] = {
 	{ MT_STATUS_FD, status_h_fd, ST_READY | ST_DRAIN },
 };
 
-/* What opens files on first use, before there are none to open. */
+/* What opens files on first use; OpenSSL needs none (tls.c). */
 static int
 acquire(void)
 {
@@ -60,8 +44,6 @@ acquire(void)
 	if (setrlimit(RLIMIT_NOFILE, &rl) == -1)
 		fatal("setrlimit");
 	json_object_seed(0);
-	if (RAND_bytes(&one, 1) != 1)
-		fatalx("no random bytes");
 	arc4random_buf(&one, 1);
 	return (0);
 }
@@ -75,7 +57,7 @@ start(void)
 
 static const struct worker worker = {
 	.proc = PROC_HTTP,
-	.cage = &cage,
+	.cage = &http_cage,
 	.from_master = from_master,
 	.nfrom_master = sizeof(from_master) / sizeof(from_master[0]),
 	.conf_begin = rows_begin,

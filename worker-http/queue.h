@@ -60,8 +60,9 @@ struct queue_item *queue_next(struct queue *, struct queue_slot *slot);
 void queue_release(struct queue *, struct queue_slot *);
 
 /*
- * worker-spawn refused a start for this reason (ERR_BUSY_*): start nothing
- * of that key, provider or at all until queue_release() or queue_retry().
+ * worker-spawn refused a start for this reason (ERR_BUSY_*), and the item
+ * waits again: start nothing of that key, provider or at all until
+ * queue_release() or queue_retry().
  */
 void queue_refused(struct queue *, const char *key_id, const char *provider, enum olp_err);
 void queue_retry(struct queue *);

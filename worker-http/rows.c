@@ -14,6 +14,7 @@
 #include "common/chan.h"
 #include "common/limits.h"
 #include "common/log.h"
+#include "common/worker.h"
 #include "worker-http/job.h"
 #include "worker-http/server.h"
 #include "worker-http/tls.h"
@@ -22,8 +23,8 @@
 
 struct build {
 	struct rows rows;
-	SSL_CTX *tls[TLS_MAX + 1]; /* by id */
-	int bad;
+	SSL_CTX *tls[TLS_MAX + 1]; /* by id; NULL: no such row, or one that is no good */
+	char why[TLS_MAX + 1][LIM_TEXT]; /* it is no good */
 };
 
 static struct {
@@ -95,12 +96,6 @@ rows_end(uint64_t generation)
 	if (b == NULL || b->rows.generation != generation)
 		return (-1);
 	self.next = NULL;
-	if (b->bad) {
-		log_warnx("configuration %llu: refused, the one before it stays",
-		    (unsigned long long)generation);
-		build_free(b);
-		return (-1);
-	}
 	rows_clear(&self.now);
 	self.now = b->rows;
 	memset(&b->rows, 0, sizeof(b->rows));
@@ -159,16 +154,25 @@ int
 rows_h_tls(struct chan *c, struct msg *m)
 {
 	const struct msg_conf_tls *t = m->body;
-	char err[LIM_TEXT];
 
 	(void)c;
 	if (self.next == NULL || t->id == 0 || t->id > TLS_MAX || self.next->tls[t->id] != NULL)
 		return (-1);
-	if ((self.next->tls[t->id] = tls_new(m->fd[0], m->fd[1], err, sizeof(err))) == NULL) {
-		log_warnx("tls %u: %s", t->id, err);
-		self.next->bad = 1;
-	}
+	self.next->tls[t->id] =
+	    tls_new(m->fd[0], m->fd[1], self.next->why[t->id], sizeof(self.next->why[t->id]));
 	return (0);
+}
+
+/* Only here is TLS linked: the master cannot judge a certificate, but tells who asked. */
+static void
+tell_bad(const struct msg_conf_listen *l)
+{
+	struct msg_conf_bad bad;
+
+	(void)snprintf(bad.text, sizeof(bad.text),
+	    "listen on %.100s: %.200s: it is served as before, or not at all", l->text,
+	    self.next->why[l->tls]);
+	(void)chan_send(worker_master(), MT_CONF_BAD, &bad);
 }
 
 int
@@ -182,17 +186,14 @@ rows_h_listen(struct chan *c, struct msg *m)
 	if (self.next == NULL || self.next->rows.nlistens == LIM_CONF_LISTENS || l->tls > TLS_MAX)
 		return (-1);
 	r = &self.next->rows;
-	if (l->tls != 0 && self.next->tls[l->tls] == NULL) {
-		if (!self.next->bad)
-			log_warnx("listen on %s: has no certificate", l->text);
-		self.next->bad = 1;
-		return (0);
-	}
+	if (l->tls != 0 && self.next->tls[l->tls] == NULL)
+		tell_bad(l);
 	r->listens = grow(r->listens, r->nlistens, sizeof(*r->listens));
 	row = &r->listens[r->nlistens++];
 	row->fd = msg_take_fd(m, 0);
 	row->is_unix = l->is_unix;
 	row->text = xstrdup(l->text);
+	row->wants_tls = l->tls != 0;
 	row->tls = l->tls != 0 ? self.next->tls[l->tls] : NULL;
 	if (row->tls != NULL)
 		(void)SSL_CTX_up_ref(row->tls);

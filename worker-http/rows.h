@@ -18,7 +18,8 @@ struct msg;
 struct rows_listen {
 	int fd; /* -1 once server.c has taken it */
 	int is_unix;
-	SSL_CTX *tls; /* a reference; NULL: cleartext */
+	int wants_tls;
+	SSL_CTX *tls; /* a reference; NULL: cleartext, or a certificate that is no good */
 	char *text;
 };
 

@@ -38,7 +38,9 @@ static const struct endpoint endpoints[] = {
 
 struct listener {
 	int fd;
-	SSL_CTX *tls;
+	int wants_tls;
+	SSL_CTX *tls; /* NULL although wanted: whoever connects is turned away */
+	char *text;
 	struct event *ev;
 };
 
@@ -120,7 +122,8 @@ accept_one(const struct listener *l)
 			return (1); /* that connection is over before it began */
 		return (0);
 	}
-	if (self.connections >= rows()->http.connections + LIM_HTTPD_EXTRA) {
+	if (self.connections >= rows()->http.connections + LIM_HTTPD_EXTRA ||
+	    (l->wants_tls && l->tls == NULL)) {
 		close(fd);
 		return (1);
 	}
@@ -164,19 +167,46 @@ listener_options(int fd)
 }
 
 static void
-listeners_free(void)
+listeners_free(struct listener *v, size_t n)
 {
 	size_t i;
 
-	for (i = 0; i < self.n; i++) {
-		if (self.listeners[i].ev != NULL)
-			event_free(self.listeners[i].ev);
-		close(self.listeners[i].fd);
-		SSL_CTX_free(self.listeners[i].tls);
+	for (i = 0; i < n; i++) {
+		if (v[i].ev != NULL)
+			event_free(v[i].ev);
+		close(v[i].fd);
+		SSL_CTX_free(v[i].tls);
+		free(v[i].text);
 	}
-	free(self.listeners);
-	self.listeners = NULL;
-	self.n = 0;
+	free(v);
+}
+
+/* A certificate that is no good does not take away the one in use. */
+static SSL_CTX *
+tls_in_use(const char *text)
+{
+	size_t i;
+
+	for (i = 0; i < self.n; i++)
+		if (strcmp(self.listeners[i].text, text) == 0 && self.listeners[i].tls != NULL &&
+		    SSL_CTX_up_ref(self.listeners[i].tls) == 1)
+			return (self.listeners[i].tls);
+	return (NULL);
+}
+
+static void
+listener_take(struct listener *l, struct rows_listen *row)
+{
+	l->fd = row->fd;
+	l->wants_tls = row->wants_tls;
+	l->tls = row->tls != NULL || !row->wants_tls ? row->tls : tls_in_use(row->text);
+	l->text = xstrdup(row->text);
+	row->fd = -1;
+	row->tls = NULL;
+	if (fcntl(l->fd, F_SETFL, O_RDWR | O_NONBLOCK) == -1)
+		fatal("listener: fcntl");
+	if (!row->is_unix)
+		listener_options(l->fd);
 }
 
 static void
@@ -196,24 +226,17 @@ listeners_start(void)
 void
 server_configure(struct rows_listen *rows_listens, size_t n)
 {
-	struct listener *l;
-	size_t i;
+	struct listener *old = self.listeners, *v = NULL;
+	size_t i, nold = self.n;
 
-	listeners_free();
-	if (self.draining)
-		return;
-	self.listeners = xcalloc(n > 0 ? n : 1, sizeof(*self.listeners));
-	for (i = 0; i < n; i++) {
-		l = &self.listeners[self.n++];
-		l->fd = rows_listens[i].fd;
-		l->tls = rows_listens[i].tls;
-		rows_listens[i].fd = -1;
-		rows_listens[i].tls = NULL;
-		if (fcntl(l->fd, F_SETFL, O_RDWR | O_NONBLOCK) == -1)
-			fatal("listener: fcntl");
-		if (!rows_listens[i].is_unix)
-			listener_options(l->fd);
+	if (!self.draining) {
+		v = xcalloc(n > 0 ? n : 1, sizeof(*v));
+		for (i = 0; i < n; i++)
+			listener_take(&v[i], &rows_listens[i]);
 	}
+	self.listeners = v;
+	self.n = v == NULL ? 0 : n;
+	listeners_free(old, nold);
 	if (self.started)
 		listeners_start();
 }
@@ -245,7 +268,9 @@ server_h_drain(struct chan *c, struct msg *m)
 	(void)m;
 	self.draining = 1;
 	event_del(self.pause);
-	listeners_free();
+	listeners_free(self.listeners, self.n);
+	self.listeners = NULL;
+	self.n = 0;
 	conn_drain_all();
 	drain_check();
 	return (0);

@@ -93,7 +93,9 @@ cgfs_remove(int dir, const char *name)
 	struct dirent *e;
 	DIR *d;
 
-	if (fd == -1 || (d = fdopendir(fd)) == NULL)
+	/* Where root has no CAP_DAC_OVERRIDE only the owner may remove. */
+	if (fd == -1 || fchown(fd, geteuid(), (gid_t)-1) == -1 ||
+	    (d = fdopendir(fd)) == NULL)
 		return (errno == ENOENT ? 0 : -1);
 	(void)file_put(fd, "cgroup.kill", "1");
 	while ((e = readdir(d)) != NULL)

@@ -241,6 +241,14 @@ attack_all(void)
 	try_privilege();
 }
 
+static char tag[64];
+
+void
+attack_tag(const char *text)
+{
+	(void)snprintf(tag, sizeof(tag), "%.60s", text);
+}
+
 int
 attack_request(const char *model)
 {
@@ -255,7 +263,7 @@ attack_request(const char *model)
 		return (-errno);
 	(void)snprintf(body, sizeof(body),
 	    "{\"model\":\"%s\",\"max_tokens\":10,\"tools\":[],\"stream\":true,"
-	    "\"messages\":[{\"role\":\"user\",\"content\":\"[[say:fromfake]]\"}]}", model);
+	    "\"messages\":[{\"role\":\"user\",\"content\":\"[[say:fromfake]]%s\"}]}", model, tag);
 	n = snprintf(req, sizeof(req),
 	    "POST /v1/messages HTTP/1.1\r\nHost: 127.0.0.1:3128\r\nx-api-key: %s\r\n"
 	    "anthropic-version: 2023-06-01\r\nContent-Type: application/json\r\n"

@@ -20,9 +20,13 @@
  *   fill-home fill-inodes fill-tmp fork-bomb alloc:MB
  *   env argv fds files:DIR write:FILE     print what we can see or do
  *   attack            every attack of attack.c, as "name=errno" deltas
+ *   tag:TEXT          what our requests carry, to tell them apart
+ *   begin forks:N     what we began with, see self.c
  *   http:N            N requests over the listener, what came back; else one
  *                     is made before the first text, unless no-http is there
  *   init-tools:NAME   an init line that claims a tool
+ *   cut-utf8:MS       a delta whose character is cut by a write and MS
+ *   tcp ...           raw bytes over the listener: wire.c has the words
  */
 #include "attack.h"
 
@@ -46,7 +50,7 @@
 static const char *model = "fake";
 static int pace_ms;
 static int started, stopped;
-static int quiet; /* makes no request by itself: the prompt has http: or no-http */
+static int quiet; /* makes no request by itself: the prompt has http:, no-http or tcp */
 static char **args;
 
 static void
@@ -157,6 +161,18 @@ stop(const char *reason)
 	line("{\"type\":\"stream_event\",\"event\":{\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"%s\","
 	     "\"stop_sequence\":null},\"usage\":{\"input_tokens\":3,\"output_tokens\":7}}}", reason);
 	line("{\"type\":\"stream_event\",\"event\":{\"type\":\"message_stop\"}}");
+}
+
+static void
+cut_utf8(int ms)
+{
+	static const char a[] = "{\"type\":\"stream_event\",\"event\":{\"type\":\"content_block_delta\","
+				"\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"\xe2\x82";
+
+	start();
+	out(a, sizeof(a) - 1);
+	msleep(ms);
+	out("\xac\"}}}\n", 6);
 }
 
 static void
@@ -362,6 +378,8 @@ word_out(char *w)
 		line("not json {{{ ");
 	else if (is(w, "half-utf8", &a))
 		delta("half \xe2\x82", 7);
+	else if (is(w, "cut-utf8", &a))
+		cut_utf8(atoi(a));
 	else if (is(w, "init-tools", &a)) {
 		char t[64];
 
@@ -405,6 +423,8 @@ word_do(const char *w, const char *prompt, size_t len)
 		outlive(atoi(a), 1);
 	else if (is(w, "echo-sha", &a))
 		checksum(prompt, len);
+	else if (is(w, "tag", &a))
+		attack_tag(a);
 	else
 		return (0);
 	return (1);
@@ -439,7 +459,7 @@ word_try(const char *w)
 	else if (is(w, "http", &a))
 		attack_http(atoi(a), model);
 	else
-		return (0);
+		return (self_word(w) || wire_word(w, model));
 	return (1);
 }
 
@@ -477,7 +497,7 @@ main(int argc, char **argv)
 		return (3);
 	prompt = read_prompt(&len);
 	copy = strdup(prompt);
-	quiet = strstr(prompt, "http") != NULL;
+	quiet = strstr(prompt, "http") != NULL || strstr(prompt, "tcp") != NULL;
 	if (strstr(prompt, "init-tools") == NULL && strstr(prompt, "no-init") == NULL)
 		init("");
 	for (w = strtok_r(copy, " \n", &save); w != NULL; w = strtok_r(NULL, " \n", &save))

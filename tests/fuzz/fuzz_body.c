@@ -13,11 +13,14 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
 
-static const char *const keys[] = { "model", "messages", "tools", "stream", NULL };
-static const struct body_rules rules[] = { { NULL, NULL, 0 }, { keys, "m", 1 }, { keys, "m", 0 } };
+static const char *const keys[] = { "model", "messages", "tools", "stream",
+	NULL };
+static const struct body_rules rules[] = { { NULL, NULL, 0 }, { keys, "m", 1 },
+	{ keys, "m", 0 } };
 
 static int
-verdict(const struct body_rules *r, const uint8_t *data, size_t len, size_t step, const char **why)
+verdict(const struct body_rules *r, const uint8_t *data, size_t len,
+    size_t step, const char **why)
 {
 	struct body *b = body_new(r);
 	size_t at = 0, n;
@@ -62,7 +65,8 @@ compare(const uint8_t *data, size_t len, int v, const char *why)
 	object = json_is_object(j);
 	if (j == NULL && !comparable(&e, why))
 		return;
-	if (j != NULL && why != NULL && strcmp(why, "body: nested too deeply") == 0)
+	if (j != NULL && why != NULL &&
+	    strcmp(why, "body: nested too deeply") == 0)
 		object = 0;
 	if ((v == 0) != object)
 		abort();

@@ -13,8 +13,10 @@ static struct sockaddr_storage
 to_sockaddr(const char *text)
 {
 	struct sockaddr_storage ss;
-	struct sockaddr_in in4 = { .sin_family = AF_INET, .sin_port = htons(443) };
-	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_port = htons(443) };
+	struct sockaddr_in in4 = { .sin_family = AF_INET,
+		.sin_port = htons(443) };
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6,
+		.sin6_port = htons(443) };
 
 	memset(&ss, 0, sizeof(ss));
 	if (inet_pton(AF_INET, text, &in4.sin_addr) == 1)
@@ -34,12 +36,13 @@ refused(const char *text, const struct address *allow, size_t n)
 	return (address_refused((struct sockaddr *)&ss, allow, n));
 }
 
-static const char *const public[] = { "1.1.1.1", "9.255.255.255", "11.0.0.0", "100.63.255.255",
-	"100.128.0.0", "126.255.255.255", "128.0.0.0", "160.79.104.10", "169.253.255.255",
-	"169.255.0.0", "172.15.255.255", "172.32.0.0", "192.0.1.0", "192.167.255.255",
-	"192.169.0.0", "198.17.255.255", "198.20.0.0", "203.0.114.0", "223.255.255.255",
-	"2001:200::1", "2607:6bc0::10", "2a00::1", "2003::1", "3ffe::1", "::ffff:1.1.1.1",
-	"64:ff9b::1.1.1.1" };
+static const char *const public[] = { "1.1.1.1", "9.255.255.255", "11.0.0.0",
+	"100.63.255.255", "100.128.0.0", "126.255.255.255", "128.0.0.0",
+	"160.79.104.10", "169.253.255.255", "169.255.0.0", "172.15.255.255",
+	"172.32.0.0", "192.0.1.0", "192.167.255.255", "192.169.0.0",
+	"198.17.255.255", "198.20.0.0", "203.0.114.0", "223.255.255.255",
+	"2001:200::1", "2607:6bc0::10", "2a00::1", "2003::1", "3ffe::1",
+	"::ffff:1.1.1.1", "64:ff9b::1.1.1.1" };
 
 START_TEST(test_public)
 {
@@ -81,7 +84,8 @@ static const struct {
 	{ "::7f00:1", "a reserved address" }, /* IPv4-compatible, obsolete */
 	{ "::ffff:127.0.0.1", "a loopback address" },
 	{ "::ffff:10.1.2.3", "a private address" },
-	{ "::ffff:0:127.0.0.1", "a reserved address" }, /* translated, RFC 2765 */
+	{ "::ffff:0:127.0.0.1",
+	    "a reserved address" }, /* translated, RFC 2765 */
 	{ "64:ff9b::127.0.0.1", "a loopback address" },
 	{ "64:ff9b::192.168.1.1", "a private address" },
 	{ "64:ff9b:1::1.1.1.1", "a reserved address" },
@@ -133,8 +137,9 @@ END_TEST
 
 START_TEST(test_parse)
 {
-	static const char *const bad[] = { "", "localhost", "127.1", "127.0.0.1/8", "127.0.0.256",
-		"[::1]", "::1%lo", "1.2.3.4:5", " 1.2.3.4", "0177.0.0.1", "2130706433" };
+	static const char *const bad[] = { "", "localhost", "127.1",
+		"127.0.0.1/8", "127.0.0.256", "[::1]", "::1%lo", "1.2.3.4:5",
+		" 1.2.3.4", "0177.0.0.1", "2130706433" };
 	struct address a;
 	size_t i;
 
@@ -160,8 +165,10 @@ main(void)
 	SRunner *sr;
 	int failed;
 
-	tcase_add_loop_test(tc, test_public, 0, sizeof(public) / sizeof(public[0]));
-	tcase_add_loop_test(tc, test_private, 0, sizeof(private) / sizeof(private[0]));
+	tcase_add_loop_test(
+	    tc, test_public, 0, sizeof(public) / sizeof(public[0]));
+	tcase_add_loop_test(
+	    tc, test_private, 0, sizeof(private) / sizeof(private[0]));
 	tcase_add_test(tc, test_allow);
 	tcase_add_test(tc, test_parse);
 	tcase_add_test(tc, test_family);

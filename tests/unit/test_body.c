@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* The incremental JSON checker of olpd-egress: the same verdict however the bytes are cut. */
+/*
+ * The incremental JSON checker of olpd-egress: the same verdict however the
+ * bytes are cut.
+ */
 #include "worker-http/egress/body.h"
 
 #include <check.h>
@@ -9,17 +12,20 @@
 
 #include "common/limits.h"
 
-static const char *const keys[] = { "model", "messages", "tools", "stream", "max_tokens", "system",
-	NULL };
+static const char *const keys[] = { "model", "messages", "tools", "stream",
+	"max_tokens", "system", NULL };
 static const struct body_rules strict = { keys, "claude-\xc3\xa9-1", 1 };
 static const struct body_rules with_tools = { keys, "claude-\xc3\xa9-1", 0 };
 static const struct body_rules json_only = { NULL, NULL, 0 };
 
 #define M "\"model\":\"claude-\xc3\xa9-1\""
 
-/* Cut into pieces of `step` bytes after a first one of `first`. NULL: in order. */
+/*
+ * Cut into pieces of `step` bytes after a first one of `first`. NULL: in order.
+ */
 static const char *
-verdict(const struct body_rules *rules, const char *s, size_t len, size_t first, size_t step)
+verdict(const struct body_rules *rules, const char *s, size_t len, size_t first,
+    size_t step)
 {
 	static char reason[128];
 	struct body *b = body_new(rules);
@@ -48,7 +54,8 @@ verdict(const struct body_rules *rules, const char *s, size_t len, size_t first,
 }
 
 static void
-check(const struct body_rules *rules, const char *s, size_t len, const char *want)
+check(
+    const struct body_rules *rules, const char *s, size_t len, const char *want)
 {
 	const char *got;
 	size_t i;
@@ -56,7 +63,8 @@ check(const struct body_rules *rules, const char *s, size_t len, const char *wan
 	for (i = 0; i <= len; i++) {
 		got = verdict(rules, s, len, i, i == 0 ? 1 : len);
 		if (want == NULL)
-			ck_assert_msg(got == NULL, "cut at %zu: %s refused: %s", i, s, got);
+			ck_assert_msg(got == NULL, "cut at %zu: %s refused: %s",
+			    i, s, got);
 		else
 			ck_assert_msg(got != NULL && strcmp(got, want) == 0,
 			    "cut at %zu: %s: \"%s\", expected \"%s\"", i, s,
@@ -73,11 +81,15 @@ static const char *const accepted[] = {
 	"{\"stream\":false," M "}",
 	"{\"\\u006dodel\":\"claude-\\u00e9-1\"}",
 	"{\"model\":\"cl\\u0061ude-\\u00E9-1\",\"max_tokens\":1}",
-	"{" M ",\"messages\":[{\"tools\":[1],\"model\":2,\"stream\":\"x\",\"tools\":3}]}",
-	"{" M ",\"messages\":[\"\\ud83d\\ude00\",\"\xf0\x9f\x98\x80\",\"\xed\x9f\xbf\","
+	"{" M ",\"messages\":[{\"tools\":[1],\"model\":2,\"stream\":\"x\","
+	"\"tools\":3}]}",
+	"{" M ",\"messages\":[\"\\ud83d\\ude00\",\"\xf0\x9f\x98\x80\","
+	"\"\xed\x9f\xbf\","
 	"\"\xee\x80\x80\",\"\xf4\x8f\xbf\xbf\",\"\\u0000\",\"\x7f\"]}",
-	"{" M ",\"messages\":[0,-0,0.5,1e9,1E+9,1e-9,-12.5e3,123456789012345678901234567890]}",
-	"{" M ",\"messages\":[true,false,null,[],{},\"\",[[[]]],{\"a\":{\"b\":[]}}]}",
+	"{" M ",\"messages\":[0,-0,0.5,1e9,1E+9,1e-9,-12.5e3,"
+	"123456789012345678901234567890]}",
+	"{" M
+	",\"messages\":[true,false,null,[],{},\"\",[[[]]],{\"a\":{\"b\":[]}}]}",
 	"{" M ",\"messages\":\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"}",
 	"{" M ",\"system\":\"] } , : \"}",
 };
@@ -95,18 +107,23 @@ static const struct {
 	{ "{}", "body: names no model" },
 	{ "{\"stream\":true}", "body: names no model" },
 	{ "{\"model\":\"other\"}", "body: model is not the run's" },
-	{ "{\"model\":\"claude-\xc3\xa9-1x\"}", "body: model is not the run's" },
+	{ "{\"model\":\"claude-\xc3\xa9-1x\"}",
+	    "body: model is not the run's" },
 	{ "{\"model\":\"claude-\xc3\xa9-\"}", "body: model is not the run's" },
-	{ "{\"model\":\"claude-\xc3\xa9-1\\u0000\"}", "body: model is not the run's" },
+	{ "{\"model\":\"claude-\xc3\xa9-1\\u0000\"}",
+	    "body: model is not the run's" },
 	{ "{\"model\":\"\"}", "body: model is not the run's" },
 	{ "{\"model\":null}", "body: model is not a string" },
 	{ "{\"model\":[" M "]}", "body: model is not a string" },
 	{ "{\"model\":{" M "}}", "body: model is not a string" },
 	{ "{" M "," M "}", "body: a top-level key twice" },
 	{ "{" M ",\"\\u006dodel\":\"x\"}", "body: a top-level key twice" },
-	{ "{\"model\\u0000\":1," M "}", "body: a top-level key that is not allowed" },
-	{ "{" M ",\"tools\":[],\"t\\u006fols\":[{}]}", "body: a top-level key twice" },
-	{ "{" M ",\"t\\u006fols\":[{}]}", "body: tools where none are allowed" },
+	{ "{\"model\\u0000\":1," M "}",
+	    "body: a top-level key that is not allowed" },
+	{ "{" M ",\"tools\":[],\"t\\u006fols\":[{}]}",
+	    "body: a top-level key twice" },
+	{ "{" M ",\"t\\u006fols\":[{}]}",
+	    "body: tools where none are allowed" },
 	{ "{" M ",\"tools\":[null]}", "body: tools where none are allowed" },
 	{ "{" M ",\"tools\": [ \"\" ]}", "body: tools where none are allowed" },
 	{ "{" M ",\"tools\":null}", "body: tools is not an empty array" },
@@ -115,7 +132,8 @@ static const struct {
 	{ "{" M ",\"stream\":1}", "body: stream is not a boolean" },
 	{ "{" M ",\"stream\":null}", "body: stream is not a boolean" },
 	{ "{" M ",\"stream\":\"true\"}", "body: stream is not a boolean" },
-	{ "{" M ",\"mcp_servers\":[]}", "body: a top-level key that is not allowed" },
+	{ "{" M ",\"mcp_servers\":[]}",
+	    "body: a top-level key that is not allowed" },
 	{ "{" M ",\"Tools\":[]}", "body: a top-level key that is not allowed" },
 	{ "{" M ",\"\":1}", "body: a top-level key that is not allowed" },
 	{ "{" M ",\"tool\":1}", "body: a top-level key that is not allowed" },
@@ -141,7 +159,8 @@ static const struct {
 	{ "{\"system\":,}", "body: not JSON: no value where one must be" },
 	{ "{\"system\":[1,]}", "body: not JSON: no value where one must be" },
 	{ "{\"system\":[,1]}", "body: not JSON: no value where one must be" },
-	{ "{\"system\":[1 2]}", "body: not JSON: no comma or end after a value" },
+	{ "{\"system\":[1 2]}",
+	    "body: not JSON: no comma or end after a value" },
 	{ "{\"system\":[1}}", "body: not JSON: wrong bracket" },
 	{ "{\"system\":{\"a\":1]}", "body: not JSON: wrong bracket" },
 	{ "{\"system\":{]}", "body: not JSON: no key where one must be" },
@@ -160,10 +179,13 @@ static const struct {
 	{ "{\"system\":1.e1}", "body: not JSON: number" },
 	{ "{\"system\":1e}", "body: not JSON: number" },
 	{ "{\"system\":1e+}", "body: not JSON: number" },
-	{ "{\"system\":1e1.5}", "body: not JSON: no comma or end after a value" },
+	{ "{\"system\":1e1.5}",
+	    "body: not JSON: no comma or end after a value" },
 	{ "{\"system\":-01}", "body: not JSON: no comma or end after a value" },
-	{ "{\"system\":0x10}", "body: not JSON: no comma or end after a value" },
-	{ "{\"system\":1e5e5}", "body: not JSON: no comma or end after a value" },
+	{ "{\"system\":0x10}",
+	    "body: not JSON: no comma or end after a value" },
+	{ "{\"system\":1e5e5}",
+	    "body: not JSON: no comma or end after a value" },
 	/* strings */
 	{ "{\"system\":\"\n\"}", "body: not JSON: control byte in a string" },
 	{ "{\"system\":\"\x1f\"}", "body: not JSON: control byte in a string" },
@@ -175,11 +197,16 @@ static const struct {
 	{ "{\"system\":\"\\u41\"}", "body: not JSON: escape" },
 	{ "{\"system\":\"\\ud800\"}", "body: not JSON: half a surrogate pair" },
 	{ "{\"system\":\"\\udc00\"}", "body: not JSON: half a surrogate pair" },
-	{ "{\"system\":\"\\ud800x\"}", "body: not JSON: half a surrogate pair" },
-	{ "{\"system\":\"\\ud800\\n\"}", "body: not JSON: half a surrogate pair" },
-	{ "{\"system\":\"\\ud800\\u0041\"}", "body: not JSON: half a surrogate pair" },
-	{ "{\"system\":\"\\ud800\\ud800\"}", "body: not JSON: half a surrogate pair" },
-	{ "{\"system\":\"\\udc00\\ud800\"}", "body: not JSON: half a surrogate pair" },
+	{ "{\"system\":\"\\ud800x\"}",
+	    "body: not JSON: half a surrogate pair" },
+	{ "{\"system\":\"\\ud800\\n\"}",
+	    "body: not JSON: half a surrogate pair" },
+	{ "{\"system\":\"\\ud800\\u0041\"}",
+	    "body: not JSON: half a surrogate pair" },
+	{ "{\"system\":\"\\ud800\\ud800\"}",
+	    "body: not JSON: half a surrogate pair" },
+	{ "{\"system\":\"\\udc00\\ud800\"}",
+	    "body: not JSON: half a surrogate pair" },
 	/* UTF-8 */
 	{ "{\"system\":\"\x80\"}", "body: not UTF-8" },
 	{ "{\"system\":\"\xbf\"}", "body: not UTF-8" },
@@ -195,21 +222,26 @@ static const struct {
 	{ "{\"system\":\"\xe2\x82\"}", "body: not UTF-8" },
 	{ "{\"system\":\"\xc3\x28\"}", "body: not UTF-8" },
 	{ "{\"sys\xc3\x28\":1}", "body: not UTF-8" },
-	{ "{\"system\":\xc3\xa9}", "body: not JSON: no value where one must be" },
+	{ "{\"system\":\xc3\xa9}",
+	    "body: not JSON: no value where one must be" },
 };
 
 START_TEST(test_refused)
 {
-	check(&strict, refused[_i].body, strlen(refused[_i].body), refused[_i].why);
+	check(&strict, refused[_i].body, strlen(refused[_i].body),
+	    refused[_i].why);
 }
 END_TEST
 
 START_TEST(test_nul)
 {
-	static const char in_string[] = "{\"system\":\"a\0b\"}", behind[] = "{" M "}\0";
+	static const char in_string[] = "{\"system\":\"a\0b\"}",
+			  behind[] = "{" M "}\0";
 
-	check(&strict, in_string, sizeof(in_string) - 1, "body: not JSON: control byte in a string");
-	check(&strict, behind, sizeof(behind) - 1, "body: bytes after the object");
+	check(&strict, in_string, sizeof(in_string) - 1,
+	    "body: not JSON: control byte in a string");
+	check(&strict, behind, sizeof(behind) - 1,
+	    "body: bytes after the object");
 }
 END_TEST
 
@@ -218,7 +250,8 @@ START_TEST(test_tools_allowed)
 	static const char tools[] = "{" M ",\"tools\":[{\"name\":\"x\"}]}";
 
 	check(&with_tools, tools, sizeof(tools) - 1, NULL);
-	check(&strict, tools, sizeof(tools) - 1, "body: tools where none are allowed");
+	check(&strict, tools, sizeof(tools) - 1,
+	    "body: tools where none are allowed");
 }
 END_TEST
 
@@ -230,7 +263,8 @@ START_TEST(test_other_keys)
 
 	check(&rules, "{\"contents\":[]}", 15, NULL);
 	check(&rules, "{}", 2, NULL);
-	check(&rules, "{\"model\":\"m\"}", 13, "body: a top-level key that is not allowed");
+	check(&rules, "{\"model\":\"m\"}", 13,
+	    "body: a top-level key that is not allowed");
 }
 END_TEST
 
@@ -241,13 +275,18 @@ START_TEST(test_long_key)
 
 	for (n = LIM_BODY_KEY - 2; n < LIM_BODY_KEY + 3; n++) {
 		(void)snprintf(body, sizeof(body), "{" M ",\"%.*s\":1}", (int)n,
-		    "toolstoolstoolstoolstoolstoolstoolstoolstoolstoolstoolstoolstoolstools");
-		check(&strict, body, strlen(body), "body: a top-level key that is not allowed");
+		    "toolstoolstoolstoolstoolstoolstoolstoolstoolstoolstoolstoo"
+		    "lstoolstools");
+		check(&strict, body, strlen(body),
+		    "body: a top-level key that is not allowed");
 	}
 }
 END_TEST
 
-/* {"system":[[[...]]],"model":...}: `depth` levels in all, the object one of them. */
+/*
+ * {"system":[[[...]]],"model":...}: `depth` levels in all, the object one of
+ * them.
+ */
 static char *
 nested(size_t depth, char open, char close, size_t *len)
 {
@@ -278,7 +317,8 @@ START_TEST(test_depth)
 		s = nested(LIM_BODY_DEPTH, brackets[i], brackets[i + 1], &len);
 		check(&strict, s, len, NULL);
 		free(s);
-		s = nested(LIM_BODY_DEPTH + 1, brackets[i], brackets[i + 1], &len);
+		s = nested(
+		    LIM_BODY_DEPTH + 1, brackets[i], brackets[i + 1], &len);
 		check(&strict, s, len, "body: nested too deeply");
 		free(s);
 	}
@@ -288,7 +328,8 @@ END_TEST
 /* The stack remembers which bracket belongs where. */
 START_TEST(test_mixed_depth)
 {
-	static const char good[] = "{\"a\":[{\"b\":[[{\"c\":[{}]}]]}],\"d\":{\"e\":[[],[{}]]}}";
+	static const char good[] =
+	    "{\"a\":[{\"b\":[[{\"c\":[{}]}]]}],\"d\":{\"e\":[[],[{}]]}}";
 	char bad[sizeof(good)];
 	size_t i;
 
@@ -301,7 +342,8 @@ START_TEST(test_mixed_depth)
 			bad[i] = ']';
 		else
 			continue;
-		ck_assert_ptr_nonnull(verdict(&json_only, bad, sizeof(good) - 1, sizeof(good), 1));
+		ck_assert_ptr_nonnull(verdict(
+		    &json_only, bad, sizeof(good) - 1, sizeof(good), 1));
 	}
 }
 END_TEST
@@ -309,13 +351,15 @@ END_TEST
 START_TEST(test_large)
 {
 	const size_t size = 5 * 1024 * 1024;
-	static const size_t steps[] = { 1, 7, 1000, 16384, 65536, 5 * 1024 * 1024 };
+	static const size_t steps[] = { 1, 7, 1000, 16384, 65536,
+		5 * 1024 * 1024 };
 	char *s = malloc(size + 64);
 	size_t n, i;
 
 	n = (size_t)sprintf(s, "{" M ",\"system\":\"");
 	while (n < size)
-		n += (size_t)sprintf(s + n, "plain text \\n \\u20ac \xe2\x82\xac \\ud83d\\ude00 ");
+		n += (size_t)sprintf(s + n,
+		    "plain text \\n \\u20ac \xe2\x82\xac \\ud83d\\ude00 ");
 	n += (size_t)sprintf(s + n, "\"}");
 	for (i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
 		ck_assert_ptr_null(verdict(&strict, s, n, steps[i], steps[i]));
@@ -336,8 +380,10 @@ main(void)
 	int failed;
 
 	tcase_set_timeout(tc, 60);
-	tcase_add_loop_test(tc, test_accepted, 0, sizeof(accepted) / sizeof(accepted[0]));
-	tcase_add_loop_test(tc, test_refused, 0, sizeof(refused) / sizeof(refused[0]));
+	tcase_add_loop_test(
+	    tc, test_accepted, 0, sizeof(accepted) / sizeof(accepted[0]));
+	tcase_add_loop_test(
+	    tc, test_refused, 0, sizeof(refused) / sizeof(refused[0]));
 	tcase_add_test(tc, test_nul);
 	tcase_add_test(tc, test_tools_allowed);
 	tcase_add_test(tc, test_other_keys);

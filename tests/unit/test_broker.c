@@ -23,17 +23,26 @@
 #include "tests/egress_rig.h"
 #include "worker-http/egress/broker.h"
 
-#define BODY "{\"model\":\"m1\",\"max_tokens\":5,\"messages\":[\"MARKER\"],\"tools\":[],\"stream\":true}"
+#define BODY                                                                   \
+	"{\"model\":\"m1\",\"max_tokens\":5,\"messages\":[\"MARKER\"],"        \
+	"\"tools\":[],\"stream\":true}"
 
-#define SSE                                                                              \
-	"event: message_start\r\ndata: {\"type\":\"message_start\",\"message\":{\"usage\":" \
-	"{\"input_tokens\":11,\"output_tokens\":1,\"cache_read_input_tokens\":3,"        \
-	"\"cache_creation_input_tokens\":4}}}\r\n\r\n"                                   \
-	"data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},"     \
-	"\"usage\":{\"output_tokens\":22}}\n\n"                                          \
+#define SSE                                                                    \
+	"event: message_start\r\ndata: "                                       \
+	"{\"type\":\"message_start\",\"message\":{\"usage\":"                  \
+	"{\"input_tokens\":11,\"output_tokens\":1,\"cache_read_input_"         \
+	"tokens\":3,"                                                          \
+	"\"cache_creation_input_tokens\":4}}}\r\n\r\n"                         \
+	"data: "                                                               \
+	"{\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"}" \
+	","                                                                    \
+	"\"usage\":{\"output_tokens\":22}}\n\n"                                \
 	"data: {\"type\":\"message_stop\"}\n\n"
 
-/* Of memory that a slow or odd peer may make egress hold. Sanitizers add theirs. */
+/*
+ * Of memory that a slow or odd peer may make egress hold. Sanitizers add
+ * theirs.
+ */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define __SANITIZE_ADDRESS__ 1
@@ -102,7 +111,10 @@ expect_quiet(int fd)
 	ck_assert_int_eq(rig_recv(fd, &m, RIG_QUIET), 0);
 }
 
-/* A run, its request, which is read by the provider. *client is the client's socket. */
+/*
+ * A run, its request, which is read by the provider. *client is the client's
+ * socket.
+ */
 static SSL *
 exchange(uint64_t run_id, int *client)
 {
@@ -144,17 +156,23 @@ START_TEST(test_swap)
 
 	client = rig_ask(port,
 	    rig_request(1,
-		"Connection: keep-alive\r\nUser-Agent: cli/1\r\nanthropic-version: 2023-06-01\r\n"
-		"X-Forwarded-For: 1.2.3.4\r\nCookie: a=b\r\nAccept-Encoding: gzip, br\r\n",
+		"Connection: keep-alive\r\nUser-Agent: "
+		"cli/1\r\nanthropic-version: 2023-06-01\r\n"
+		"X-Forwarded-For: 1.2.3.4\r\nCookie: a=b\r\nAccept-Encoding: "
+		"gzip, br\r\n",
 		BODY));
 	ck_assert(rig_up_waiting(&rig, RIG_WAIT));
 	/* Before the connection could be seen. */
 	ck_assert_int_eq(rig_recv(rig.http, &m, 0), MT_OUT_OPENED);
 	up = rig_up_accept(&rig);
 	ck_assert_ptr_nonnull(up);
-	ck_assert_str_eq(SSL_get_servername(up, TLSEXT_NAMETYPE_host_name), "localhost");
+	ck_assert_str_eq(
+	    SSL_get_servername(up, TLSEXT_NAMETYPE_host_name), "localhost");
 	text = rig_up_read(up, NULL);
-	ck_assert_int_eq(strncmp(text, "POST /v1/messages?beta=true HTTP/1.1\r\nHost: localhost:", 54), 0);
+	ck_assert_int_eq(
+	    strncmp(text,
+		"POST /v1/messages?beta=true HTTP/1.1\r\nHost: localhost:", 54),
+	    0);
 	ck_assert(has(text, "\r\nx-api-key: " RIG_SECRET "\r\n"));
 	ck_assert(has(text, "\r\nuser-agent: cli/1\r\n"));
 	ck_assert(has(text, "\r\nanthropic-version: 2023-06-01\r\n"));
@@ -162,11 +180,13 @@ START_TEST(test_swap)
 	ck_assert(has(text, "\r\nAccept-Encoding: identity\r\n"));
 	ck_assert(has(text, "\r\nConnection: close\r\n"));
 	ck_assert(has(text, "\r\n\r\n" BODY));
-	ck_assert(!has(text, "ph-1") && !has(text, "orwarded") && !has(text, "ookie") &&
-	    !has(text, "gzip") && !has(text, "3128"));
+	ck_assert(!has(text, "ph-1") && !has(text, "orwarded") &&
+	    !has(text, "ookie") && !has(text, "gzip") && !has(text, "3128"));
 	rig_up_write(up,
-	    "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nrequest-id: req_up\r\n"
-	    "Set-Cookie: s=1\r\nanthropic-organization-id: org-1\r\nLocation: /x\r\n"
+	    "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nrequest-id: "
+	    "req_up\r\n"
+	    "Set-Cookie: s=1\r\nanthropic-organization-id: org-1\r\nLocation: "
+	    "/x\r\n"
 	    "cf-ray: 1\r\nanthropic-ratelimit-unified-status: allowed\r\n"
 	    "anthropic-ratelimit-unified-reset: 1900000000\r\n"
 	    "anthropic-ratelimit-unified-7d-reset: 1900009999\r\n"
@@ -178,8 +198,8 @@ START_TEST(test_swap)
 	ck_assert(has(text, "\r\nrequest-id: req_up\r\n"));
 	ck_assert(has(text, "\r\nTransfer-Encoding: chunked\r\n"));
 	ck_assert(has(text, "\r\n0\r\n\r\n"));
-	ck_assert(!has(text, "ookie") && !has(text, "rganization") && !has(text, "ocation") &&
-	    !has(text, "cf-ray"));
+	ck_assert(!has(text, "ookie") && !has(text, "rganization") &&
+	    !has(text, "ocation") && !has(text, "cf-ray"));
 	c = rig_close(&rig, 1);
 	ck_assert_int_eq(c.opened, 1);
 	ck_assert_uint_eq(c.requests, 1);
@@ -213,8 +233,10 @@ START_TEST(test_oauth)
 	l.run_id = 2;
 	port = rig_listen(&rig, &l);
 	client = rig_ask(port,
-	    "POST /v1/messages HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ph-1\r\n"
-	    "Content-Type: application/json; charset=utf-8\r\nContent-Length: 14\r\n\r\n"
+	    "POST /v1/messages HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "
+	    "ph-1\r\n"
+	    "Content-Type: application/json; charset=utf-8\r\nContent-Length: "
+	    "14\r\n\r\n"
 	    "{\"model\":\"m1\"}");
 	up = rig_up_accept(&rig);
 	expect_opened(2);
@@ -240,13 +262,15 @@ START_TEST(test_byte_by_byte)
 	up = rig_up_accept(&rig);
 	expect_opened(1);
 	ck_assert(has(rig_up_read(up, NULL), "\r\n\r\n" BODY));
-	text = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+	text = "HTTP/1.1 200 OK\r\nContent-Type: "
+	       "application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
 	       "5\r\nhello\r\n1;x=y\r\n!\r\n0\r\nTrailer: x\r\n\r\n";
 	for (i = 0; text[i] != '\0'; i++)
 		ck_assert_int_eq(SSL_write(up, text + i, 1), 1);
 	text = rig_read(client, NULL);
 	rig_up_close(up, 1);
-	ck_assert(has(text, "h\r\n") && has(text, "0\r\n\r\n") && !has(text, "Trailer"));
+	ck_assert(has(text, "h\r\n") && has(text, "0\r\n\r\n") &&
+	    !has(text, "Trailer"));
 	ck_assert_int_eq(rig_close(&rig, 1).complete, 1);
 }
 END_TEST
@@ -255,8 +279,10 @@ START_TEST(test_chunked_request)
 {
 	struct msg_out_listen l = rig_run(1);
 	int client = rig_ask(rig_listen(&rig, &l),
-	    "POST /v1/messages HTTP/1.1\r\nHost: x\r\nx-api-key: ph-1\r\nExpect: 100-continue\r\n"
-	    "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n");
+	    "POST /v1/messages HTTP/1.1\r\nHost: x\r\nx-api-key: "
+	    "ph-1\r\nExpect: 100-continue\r\n"
+	    "Content-Type: application/json\r\nTransfer-Encoding: "
+	    "chunked\r\n\r\n");
 	char interim[64] = "";
 	const char *text;
 	SSL *up;
@@ -266,7 +292,8 @@ START_TEST(test_chunked_request)
 	rig_write(client, "7\r\n{\"model\r\n7\r\n\":\"m1\"}\r\n0\r\n\r\n", 29);
 	up = rig_up_accept(&rig);
 	text = rig_up_read(up, NULL);
-	ck_assert(has(text, "\r\nContent-Length: 14\r\n") && has(text, "\r\n\r\n{\"model\":\"m1\"}"));
+	ck_assert(has(text, "\r\nContent-Length: 14\r\n") &&
+	    has(text, "\r\n\r\n{\"model\":\"m1\"}"));
 	ck_assert(!has(text, "Expect") && !has(text, "chunked"));
 	rig_up_close(up, 1);
 	(void)rig_read(client, NULL);
@@ -278,9 +305,12 @@ START_TEST(test_json_answer)
 	struct msg_out_closed c;
 
 	(void)answered(1,
-	    "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 109\r\n\r\n"
-	    "{\"type\":\"message\",\"stop_reason\":\"end_turn\",\"content\":[\"MARKER\"],"
-	    "\"usage\":{\"input_tokens\":5,\"output_tokens\":6}}", 1);
+	    "HTTP/1.1 200 OK\r\nContent-Type: "
+	    "application/json\r\nContent-Length: 109\r\n\r\n"
+	    "{\"type\":\"message\",\"stop_reason\":\"end_turn\",\"content\":["
+	    "\"MARKER\"],"
+	    "\"usage\":{\"input_tokens\":5,\"output_tokens\":6}}",
+	    1);
 	c = rig_close(&rig, 1);
 	ck_assert_int_eq(c.complete, 1);
 	ck_assert_uint_eq(c.in_tokens, 5);
@@ -294,10 +324,13 @@ START_TEST(test_error_answer)
 	const char *text;
 
 	text = answered(1,
-	    "HTTP/1.1 429 Whatever\r\nContent-Type: application/json\r\nretry-after: 17\r\n"
+	    "HTTP/1.1 429 Whatever\r\nContent-Type: "
+	    "application/json\r\nretry-after: 17\r\n"
 	    "anthropic-ratelimit-requests-reset: 2030-01-01T00:00:10Z\r\n"
-	    "Content-Length: 2\r\n\r\n{}", 1);
-	ck_assert_int_eq(strncmp(text, "HTTP/1.1 429 Too Many Requests\r\n", 32), 0);
+	    "Content-Length: 2\r\n\r\n{}",
+	    1);
+	ck_assert_int_eq(
+	    strncmp(text, "HTTP/1.1 429 Too Many Requests\r\n", 32), 0);
 	ck_assert(has(text, "\r\nretry-after: 17\r\n"));
 	c = rig_close(&rig, 1);
 	ck_assert_uint_eq(c.status, 429);
@@ -315,12 +348,20 @@ static const struct {
 	int clean;
 	unsigned int status, err;
 } odd[] = {
-	{ "HTTP/1.1 302 Found\r\nLocation: https://x/\r\nContent-Length: 0\r\n\r\n", 1, 302, ERR_PROVIDER },
+	{ "HTTP/1.1 302 Found\r\nLocation: https://x/\r\nContent-Length: "
+	  "0\r\n\r\n",
+	    1, 302, ERR_PROVIDER },
 	{ "HTTP/1.1 304 Not Modified\r\n\r\n", 1, 304, ERR_PROVIDER },
-	{ "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", 1, 0, ERR_PROVIDER },
-	{ "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 1\r\n\r\nx", 1, 200, ERR_PROVIDER },
-	{ "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx", 1, 0, ERR_PROVIDER },
-	{ "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", 1, 0, ERR_PROVIDER },
+	{ "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", 1, 0,
+	    ERR_PROVIDER },
+	{ "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: "
+	  "1\r\n\r\nx",
+	    1, 200, ERR_PROVIDER },
+	{ "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx",
+	    1, 0, ERR_PROVIDER },
+	{ "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: "
+	  "chunked\r\n\r\n",
+	    1, 0, ERR_PROVIDER },
 	{ "HTTP/1.1 200 OK\nContent-Length: 1\n\nx", 1, 0, ERR_PROVIDER },
 	{ "HTTP/2 200\r\n\r\n", 1, 0, ERR_PROVIDER },
 	{ "garbage\r\n\r\n", 1, 0, ERR_PROVIDER },
@@ -354,8 +395,10 @@ END_TEST
 START_TEST(test_interim)
 {
 	const char *text = answered(1,
-	    "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"
-	    "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 1);
+	    "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: "
+	    "x\r\n\r\n"
+	    "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
+	    1);
 
 	ck_assert_int_eq(strncmp(text, "HTTP/1.1 200 OK\r\n", 17), 0);
 	ck_assert(has(text, "2\r\nok\r\n0\r\n\r\n") && !has(text, "Link"));
@@ -367,12 +410,21 @@ static const struct {
 	const char *answer;
 	int clean, whole;
 } cuts[] = {
-	{ "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", 1, 0 },
-	{ "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", 0, 0 },
-	{ "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n6\r\nhello", 1, 0 },
-	{ "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n", 1, 0 },
-	{ "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0x5\r\n", 1, 0 },
-	{ "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", 0, 1 },
+	{ "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+	    1, 0 },
+	{ "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+	    0, 0 },
+	{ "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n6\r\nhello", 1,
+	    0 },
+	{ "HTTP/1.1 200 OK\r\nTransfer-Encoding: "
+	  "chunked\r\n\r\n5\r\nhello\r\n0\r\n",
+	    1, 0 },
+	{ "HTTP/1.1 200 OK\r\nTransfer-Encoding: "
+	  "chunked\r\n\r\n5\r\nhello\r\n0x5\r\n",
+	    1, 0 },
+	{ "HTTP/1.1 200 OK\r\nTransfer-Encoding: "
+	  "chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+	    0, 1 },
 	{ "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nhello", 1, 0 },
 	{ "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", 0, 1 },
 	{ "HTTP/1.1 200 OK\r\n\r\nhello", 1, 1 },
@@ -396,8 +448,10 @@ END_TEST
 START_TEST(test_unended_stream)
 {
 	const char *text = answered(1,
-	    "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 18\r\n\r\n"
-	    "data: {\"x\":\"y\"}\n\n\n", 1);
+	    "HTTP/1.1 200 OK\r\nContent-Type: "
+	    "text/event-stream\r\nContent-Length: 18\r\n\r\n"
+	    "data: {\"x\":\"y\"}\n\n\n",
+	    1);
 
 	ck_assert(has(text, "\r\n0\r\n\r\n"));
 	ck_assert_int_eq(rig_close(&rig, 1).complete, 0);
@@ -417,67 +471,117 @@ static const struct {
 	const char *reason;
 } bad[] = {
 	/* method, path, query */
-	{ "GET /v1/messages HTTP/1.1\r\nHost: x\r\n" KEY TYPE M1, 404, "head: not the provider's model request" },
-	{ "POST /v1/messages/ HTTP/1.1\r\nHost: x\r\n" KEY TYPE M1, 404, "head: not the provider's model request" },
-	{ "POST /v1/messages/count_tokens HTTP/1.1\r\nHost: x\r\n" KEY TYPE M1, 404, "head: not the provider's model request" },
-	{ "POST /v1//messages HTTP/1.1\r\nHost: x\r\n" KEY TYPE M1, 404, "head: not the provider's model request" },
-	{ "POST /v1/../v1/messages HTTP/1.1\r\nHost: x\r\n" KEY TYPE M1, 404, "head: not the provider's model request" },
-	{ "POST /v1/%6dessages HTTP/1.1\r\nHost: x\r\n" KEY TYPE M1, 404, "head: not the provider's model request" },
-	{ "POST /v1/oauth/token HTTP/1.1\r\nHost: x\r\n" KEY TYPE M1, 404, "head: not the provider's model request" },
-	{ "POST /v1/messages?beta=false HTTP/1.1\r\nHost: x\r\n" KEY TYPE M1, 404, "head: not the provider's model request" },
-	{ "POST /v1/messages?beta=true&x=1 HTTP/1.1\r\nHost: x\r\n" KEY TYPE M1, 404, "head: not the provider's model request" },
-	{ "POST /v1/messages? HTTP/1.1\r\nHost: x\r\n" KEY TYPE M1, 404, "head: not the provider's model request" },
-	{ "POST http://evil/v1/messages HTTP/1.1\r\nHost: x\r\n" KEY TYPE M1, 400, "head: target is not a path beginning with /" },
-	{ "CONNECT evil:443 HTTP/1.1\r\nHost: x\r\n\r\n", 400, "head: target is not a path beginning with /" },
-	{ "POST /v1/messages HTTP/1.0\r\nHost: x\r\n" KEY TYPE M1, 505, "head: not HTTP/1.1" },
+	{ "GET /v1/messages HTTP/1.1\r\nHost: x\r\n" KEY TYPE M1, 404,
+	    "head: not the provider's model request" },
+	{ "POST /v1/messages/ HTTP/1.1\r\nHost: x\r\n" KEY TYPE M1, 404,
+	    "head: not the provider's model request" },
+	{ "POST /v1/messages/count_tokens HTTP/1.1\r\nHost: x\r\n" KEY TYPE M1,
+	    404, "head: not the provider's model request" },
+	{ "POST /v1//messages HTTP/1.1\r\nHost: x\r\n" KEY TYPE M1, 404,
+	    "head: not the provider's model request" },
+	{ "POST /v1/../v1/messages HTTP/1.1\r\nHost: x\r\n" KEY TYPE M1, 404,
+	    "head: not the provider's model request" },
+	{ "POST /v1/%6dessages HTTP/1.1\r\nHost: x\r\n" KEY TYPE M1, 404,
+	    "head: not the provider's model request" },
+	{ "POST /v1/oauth/token HTTP/1.1\r\nHost: x\r\n" KEY TYPE M1, 404,
+	    "head: not the provider's model request" },
+	{ "POST /v1/messages?beta=false HTTP/1.1\r\nHost: x\r\n" KEY TYPE M1,
+	    404, "head: not the provider's model request" },
+	{ "POST /v1/messages?beta=true&x=1 HTTP/1.1\r\nHost: x\r\n" KEY TYPE M1,
+	    404, "head: not the provider's model request" },
+	{ "POST /v1/messages? HTTP/1.1\r\nHost: x\r\n" KEY TYPE M1, 404,
+	    "head: not the provider's model request" },
+	{ "POST http://evil/v1/messages HTTP/1.1\r\nHost: x\r\n" KEY TYPE M1,
+	    400, "head: target is not a path beginning with /" },
+	{ "CONNECT evil:443 HTTP/1.1\r\nHost: x\r\n\r\n", 400,
+	    "head: target is not a path beginning with /" },
+	{ "POST /v1/messages HTTP/1.0\r\nHost: x\r\n" KEY TYPE M1, 505,
+	    "head: not HTTP/1.1" },
 	/* credentials */
 	{ HEAD TYPE M1, 401, "head: no credential" },
-	{ HEAD "x-api-key: ph-2\r\n" TYPE M1, 401, "head: the credential is not this run's placeholder" },
-	{ HEAD "x-api-key: ph-\r\n" TYPE M1, 401, "head: the credential is not this run's placeholder" },
-	{ HEAD "x-api-key: ph-11\r\n" TYPE M1, 401, "head: the credential is not this run's placeholder" },
-	{ HEAD "x-api-key:\r\n" TYPE M1, 401, "head: the credential is not this run's placeholder" },
-	{ HEAD "x-api-key: " RIG_SECRET "\r\n" TYPE M1, 401, "head: the credential is not this run's placeholder" },
-	{ HEAD "Authorization: Bearer ph-1\r\n" TYPE M1, 401, "head: a credential of another kind" },
-	{ HEAD KEY "Authorization: Bearer ph-1\r\n" TYPE M1, 401, "head: a credential of another kind" },
-	{ HEAD KEY "x-goog-api-key: ph-1\r\n" TYPE M1, 401, "head: a credential of another kind" },
+	{ HEAD "x-api-key: ph-2\r\n" TYPE M1, 401,
+	    "head: the credential is not this run's placeholder" },
+	{ HEAD "x-api-key: ph-\r\n" TYPE M1, 401,
+	    "head: the credential is not this run's placeholder" },
+	{ HEAD "x-api-key: ph-11\r\n" TYPE M1, 401,
+	    "head: the credential is not this run's placeholder" },
+	{ HEAD "x-api-key:\r\n" TYPE M1, 401,
+	    "head: the credential is not this run's placeholder" },
+	{ HEAD "x-api-key: " RIG_SECRET "\r\n" TYPE M1, 401,
+	    "head: the credential is not this run's placeholder" },
+	{ HEAD "Authorization: Bearer ph-1\r\n" TYPE M1, 401,
+	    "head: a credential of another kind" },
+	{ HEAD KEY "Authorization: Bearer ph-1\r\n" TYPE M1, 401,
+	    "head: a credential of another kind" },
+	{ HEAD KEY "x-goog-api-key: ph-1\r\n" TYPE M1, 401,
+	    "head: a credential of another kind" },
 	{ HEAD KEY KEY TYPE M1, 400, "head: more than one x-api-key" },
-	{ HEAD KEY "Proxy-Authorization: Basic eA==\r\n" TYPE M1, 400, "head: Proxy-Authorization" },
+	{ HEAD KEY "Proxy-Authorization: Basic eA==\r\n" TYPE M1, 400,
+	    "head: Proxy-Authorization" },
 	/* hop by hop */
-	{ HEAD KEY TYPE "Upgrade: websocket\r\nConnection: Upgrade\r\n" M1, 400, "head: Upgrade" },
+	{ HEAD KEY TYPE "Upgrade: websocket\r\nConnection: Upgrade\r\n" M1, 400,
+	    "head: Upgrade" },
 	{ HEAD KEY TYPE "Upgrade: h2c\r\n" M1, 400, "head: Upgrade" },
-	{ HEAD KEY TYPE "Connection: x-api-key\r\n" M1, 400, "head: Connection is neither keep-alive nor close" },
-	{ HEAD KEY TYPE "Connection: close, x-api-key\r\n" M1, 400, "head: Connection is neither keep-alive nor close" },
+	{ HEAD KEY TYPE "Connection: x-api-key\r\n" M1, 400,
+	    "head: Connection is neither keep-alive nor close" },
+	{ HEAD KEY TYPE "Connection: close, x-api-key\r\n" M1, 400,
+	    "head: Connection is neither keep-alive nor close" },
 	/* smuggling */
-	{ HEAD KEY TYPE "Transfer-Encoding: chunked\r\n" M1, 400, "head: both Content-Length and Transfer-Encoding" },
-	{ HEAD KEY TYPE "Content-Length: 14\r\n" M1, 400, "head: more than one Content-Length" },
-	{ HEAD KEY TYPE "Transfer-Encoding: gzip, chunked\r\n\r\n", 501, "head: Transfer-Encoding is not chunked alone" },
-	{ HEAD KEY TYPE "Transfer-Encoding: chunked\r\n\r\n+5\r\nhello\r\n0\r\n\r\n", 400, "body: chunk size is not 1 to 15 hexadecimal digits" },
+	{ HEAD KEY TYPE "Transfer-Encoding: chunked\r\n" M1, 400,
+	    "head: both Content-Length and Transfer-Encoding" },
+	{ HEAD KEY TYPE "Content-Length: 14\r\n" M1, 400,
+	    "head: more than one Content-Length" },
+	{ HEAD KEY TYPE "Transfer-Encoding: gzip, chunked\r\n\r\n", 501,
+	    "head: Transfer-Encoding is not chunked alone" },
+	{ HEAD KEY TYPE
+	    "Transfer-Encoding: chunked\r\n\r\n+5\r\nhello\r\n0\r\n\r\n",
+	    400, "body: chunk size is not 1 to 15 hexadecimal digits" },
 	{ HEAD KEY TYPE " x: y\r\n" M1, 400, "head: line begins with a blank" },
-	{ HEAD KEY TYPE "x : y\r\n" M1, 400, "head: field name is not a token up to its colon" },
+	{ HEAD KEY TYPE "x : y\r\n" M1, 400,
+	    "head: field name is not a token up to its colon" },
 	{ HEAD KEY TYPE "x: y\n" M1, 400, "head: CR or LF alone" },
 	{ HEAD "Host: y\r\n" KEY TYPE M1, 400, "head: more than one Host" },
-	{ HEAD KEY TYPE M1 HEAD KEY TYPE M1, 400, "body: bytes after the request" },
+	{ HEAD KEY TYPE M1 HEAD KEY TYPE M1, 400,
+	    "body: bytes after the request" },
 	{ HEAD KEY TYPE M1 "\r\n", 400, "body: bytes after the request" },
 	/* fields that go out */
-	{ HEAD KEY TYPE "anthropic-beta: a\r\nanthropic-beta: b\r\n" M1, 400, "head: a field twice" },
-	{ HEAD KEY TYPE "user-agent: caf\xc3\xa9\r\n" M1, 400, "head: a field's value is not printable ASCII" },
-	{ HEAD KEY TYPE "user-agent: a\tb\r\n" M1, 400, "head: a field's value is not printable ASCII" },
-	{ HEAD KEY TYPE "user-agent: a\x01\r\n" M1, 400, "head: control byte in a line" },
+	{ HEAD KEY TYPE "anthropic-beta: a\r\nanthropic-beta: b\r\n" M1, 400,
+	    "head: a field twice" },
+	{ HEAD KEY TYPE "user-agent: caf\xc3\xa9\r\n" M1, 400,
+	    "head: a field's value is not printable ASCII" },
+	{ HEAD KEY TYPE "user-agent: a\tb\r\n" M1, 400,
+	    "head: a field's value is not printable ASCII" },
+	{ HEAD KEY TYPE "user-agent: a\x01\r\n" M1, 400,
+	    "head: control byte in a line" },
 	/* content */
 	{ HEAD KEY M1, 415, "head: Content-Type is not application/json" },
-	{ HEAD KEY "Content-Type: application/jsonx\r\n" M1, 415, "head: Content-Type is not application/json" },
-	{ HEAD KEY "Content-Type: application/json; charset=utf-16\r\n" M1, 415, "head: Content-Type is not application/json" },
-	{ HEAD KEY "Content-Type: multipart/form-data\r\n" M1, 415, "head: Content-Type is not application/json" },
-	{ HEAD KEY TYPE "Content-Encoding: gzip\r\n" M1, 415, "head: Content-Encoding" },
+	{ HEAD KEY "Content-Type: application/jsonx\r\n" M1, 415,
+	    "head: Content-Type is not application/json" },
+	{ HEAD KEY "Content-Type: application/json; charset=utf-16\r\n" M1, 415,
+	    "head: Content-Type is not application/json" },
+	{ HEAD KEY "Content-Type: multipart/form-data\r\n" M1, 415,
+	    "head: Content-Type is not application/json" },
+	{ HEAD KEY TYPE "Content-Encoding: gzip\r\n" M1, 415,
+	    "head: Content-Encoding" },
 	{ HEAD KEY TYPE "\r\n", 415, "head: no body" },
-	{ HEAD KEY TYPE "Content-Length: 33554433\r\n\r\n", 413, "head: body too large" },
+	{ HEAD KEY TYPE "Content-Length: 33554433\r\n\r\n", 413,
+	    "head: body too large" },
 	/* bodies; all forms in test_body.c */
-	{ HEAD KEY TYPE "Content-Length: 0\r\n\r\n", 400, "body: not JSON: ends too early" },
-	{ HEAD KEY TYPE "Content-Length: 14\r\n\r\n{\"model\":\"m2\"}", 400, "body: model is not the run's" },
-	{ HEAD KEY TYPE "Content-Length: 29\r\n\r\n{\"model\":\"m1\",\"t\\u006fols\":[{", 400, "body: tools where none are allowed" },
-	{ HEAD KEY TYPE "Content-Length: 27\r\n\r\n{\"model\":\"m1\",\"model\":\"m2\"}", 400, "body: a top-level key twice" },
-	{ HEAD KEY TYPE "Content-Length: 31\r\n\r\n{\"model\":\"m1\",\"mcp_servers\":[]}", 400, "body: a top-level key that is not allowed" },
-	{ HEAD KEY TYPE "Content-Length: 5\r\n\r\nhello", 400, "body: not a JSON object" },
+	{ HEAD KEY TYPE "Content-Length: 0\r\n\r\n", 400,
+	    "body: not JSON: ends too early" },
+	{ HEAD KEY TYPE "Content-Length: 14\r\n\r\n{\"model\":\"m2\"}", 400,
+	    "body: model is not the run's" },
+	{ HEAD KEY TYPE
+	    "Content-Length: 29\r\n\r\n{\"model\":\"m1\",\"t\\u006fols\":[{",
+	    400, "body: tools where none are allowed" },
+	{ HEAD KEY TYPE
+	    "Content-Length: 27\r\n\r\n{\"model\":\"m1\",\"model\":\"m2\"}",
+	    400, "body: a top-level key twice" },
+	{ HEAD KEY TYPE
+	    "Content-Length: 31\r\n\r\n{\"model\":\"m1\",\"mcp_servers\":[]}",
+	    400, "body: a top-level key that is not allowed" },
+	{ HEAD KEY TYPE "Content-Length: 5\r\n\r\nhello", 400,
+	    "body: not a JSON object" },
 };
 
 START_TEST(test_refused)
@@ -490,7 +594,8 @@ START_TEST(test_refused)
 
 	text = rig_read(rig_ask(port, bad[_i].request), NULL);
 	(void)snprintf(want, sizeof(want), "HTTP/1.1 %u ", bad[_i].status);
-	ck_assert_msg(strncmp(text, want, strlen(want)) == 0, "%s: %s", bad[_i].request, text);
+	ck_assert_msg(strncmp(text, want, strlen(want)) == 0, "%s: %s",
+	    bad[_i].request, text);
 	ck_assert(has(text, "{\"type\":\"error\",\"error\":{\"type\":\""));
 	ck_assert(has(text, "\r\nConnection: close\r\n"));
 	expect_refused(1, bad[_i].reason);
@@ -509,7 +614,10 @@ START_TEST(test_ignored)
 	uint16_t port = rig_listen(&rig, &l);
 	const char *text;
 
-	text = rig_read(rig_ask(port, "GET /api/claude_code/settings HTTP/1.1\r\nHost: x\r\n\r\n"), NULL);
+	text = rig_read(
+	    rig_ask(port,
+		"GET /api/claude_code/settings HTTP/1.1\r\nHost: x\r\n\r\n"),
+	    NULL);
 	ck_assert_int_eq(strncmp(text, "HTTP/1.1 404 Not Found\r\n", 24), 0);
 	expect_quiet(rig.http);
 	ck_assert_uint_eq(rig_close(&rig, 1).err, ERR_OK);
@@ -529,7 +637,8 @@ START_TEST(test_refusal_flood)
 		if (i <= LIM_OUT_REFUSALS)
 			silent += rig_read(fd, NULL)[0] == '\0';
 		else {
-			silent += !rig_is_closed(fd, 20); /* waits in the backlog */
+			silent +=
+			    !rig_is_closed(fd, 20); /* waits in the backlog */
 			close(fd);
 		}
 	}
@@ -576,7 +685,8 @@ START_TEST(test_half_request)
 {
 	struct msg_out_listen l = rig_run(1);
 	uint16_t port = rig_listen(&rig, &l);
-	int client = rig_ask(port, HEAD KEY TYPE "Content-Length: 14\r\n\r\n{\"mo");
+	int client =
+	    rig_ask(port, HEAD KEY TYPE "Content-Length: 14\r\n\r\n{\"mo");
 	SSL *up;
 
 	usleep(20000);
@@ -587,6 +697,28 @@ START_TEST(test_half_request)
 	expect_opened(1);
 	rig_up_close(up, 1);
 	(void)rig_read(client, NULL);
+}
+END_TEST
+
+/* Two that are read side by side: the first one has the only place. */
+START_TEST(test_half_and_whole)
+{
+	struct msg_out_listen l = rig_run(1);
+	uint16_t port = rig_listen(&rig, &l);
+	int client =
+	    rig_ask(port, HEAD KEY TYPE "Content-Length: 14\r\n\r\n{\"mo");
+	SSL *up;
+
+	usleep(50000);
+	(void)rig_read(rig_ask(port, rig_request(1, "", BODY)), NULL);
+	expect_refused(1, "more requests than allowed");
+	rig_write(client, "del\":\"m1\"}", 10);
+	up = rig_up_accept(&rig);
+	expect_opened(1);
+	rig_up_close(up, 1);
+	(void)rig_read(client, NULL);
+	ck_assert(!rig_up_waiting(&rig, 20));
+	ck_assert_uint_eq(rig_close(&rig, 1).requests, 1);
 }
 END_TEST
 
@@ -602,12 +734,15 @@ START_TEST(test_several_requests)
 	l.no_tools = 0;
 	port = rig_listen(&rig, &l);
 	for (i = 0; i < 3; i++) {
-		int client = rig_ask(port, rig_request(1, "", "{\"model\":\"m1\",\"tools\":[{}]}"));
+		int client = rig_ask(port,
+		    rig_request(1, "", "{\"model\":\"m1\",\"tools\":[{}]}"));
 
 		up = rig_up_accept(&rig);
 		expect_opened(1);
 		(void)rig_up_read(up, NULL);
-		rig_up_write(up, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" SSE);
+		rig_up_write(up,
+		    "HTTP/1.1 200 OK\r\nContent-Type: "
+		    "text/event-stream\r\n\r\n" SSE);
 		rig_up_close(up, 1);
 		(void)rig_read(client, NULL);
 	}
@@ -620,7 +755,10 @@ START_TEST(test_several_requests)
 }
 END_TEST
 
-/* Eight connections of a run are served at once; the ninth waits for one of them. */
+/*
+ * Eight connections of a run are served at once; the ninth waits for one of
+ * them.
+ */
 START_TEST(test_connections)
 {
 	struct msg_out_listen l = rig_run(1);
@@ -646,7 +784,8 @@ START_TEST(test_late_bytes)
 	int client;
 	SSL *up = exchange(1, &client);
 
-	rig_up_write(up, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n");
+	rig_up_write(up,
+	    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n");
 	rig_write(client, "POST", 4);
 	expect_refused(1, "body: bytes after the request");
 	ck_assert(!has(rig_read(client, NULL), "\r\n0\r\n\r\n"));
@@ -665,7 +804,8 @@ expect_unreachable(const char *why)
 	const char *text;
 	struct msg_out_closed c;
 
-	text = rig_read(rig_ask(rig_listen(&rig, &l), rig_request(1, "", BODY)), NULL);
+	text = rig_read(
+	    rig_ask(rig_listen(&rig, &l), rig_request(1, "", BODY)), NULL);
 	ck_assert_int_eq(strncmp(text, "HTTP/1.1 502 Bad Gateway\r\n", 26), 0);
 	expect_opened(1);
 	c = rig_close(&rig, 1);
@@ -677,14 +817,18 @@ expect_unreachable(const char *why)
 
 START_TEST(test_private_address)
 {
-	static const char *const hosts[][2] = { { "127.0.0.1", "a loopback address" },
-		{ "localhost", "a loopback address" }, { "::1", "a loopback address" },
-		{ "10.1.2.3", "a private address" }, { "169.254.169.254", "a link-local address" },
+	static const char *const hosts[][2] = { { "127.0.0.1",
+						    "a loopback address" },
+		{ "localhost", "a loopback address" },
+		{ "::1", "a loopback address" },
+		{ "10.1.2.3", "a private address" },
+		{ "169.254.169.254", "a link-local address" },
 		{ "::ffff:127.0.0.1", "a loopback address" } };
 
 	rig_prepare(&rig);
 	rig.cred.allow_n = 0;
-	(void)snprintf(rig.cred.host, sizeof(rig.cred.host), "%s", hosts[_i][0]);
+	(void)snprintf(
+	    rig.cred.host, sizeof(rig.cred.host), "%s", hosts[_i][0]);
 	rig_start(&rig);
 	expect_unreachable(hosts[_i][1]);
 	ck_assert(!rig_up_waiting(&rig, 0));
@@ -708,19 +852,23 @@ serve_names(int fd, const char *const *addrs, int n, int ms)
 
 	while (poll(&pfd, 1, ms) == 1) {
 		len = sizeof(from);
-		got = recvfrom(fd, q, sizeof(q) - 16, 0, (struct sockaddr *)&from, &len);
+		got = recvfrom(
+		    fd, q, sizeof(q) - 16, 0, (struct sockaddr *)&from, &len);
 		ck_assert_int_gt(got, 17);
 		a = q[got - 3] == 1;
 		q[2] = 0x81;
 		q[3] = 0x80;
 		if (a) {
 			ck_assert_int_lt(asked, n);
-			memcpy(q + got, "\xc0\x0c\x00\x01\x00\x01\x00\x00\x00\x00\x00\x04", 12);
+			memcpy(q + got,
+			    "\xc0\x0c\x00\x01\x00\x01\x00\x00\x00\x00\x00\x04",
+			    12);
 			(void)inet_pton(AF_INET, addrs[asked++], q + got + 12);
 			q[7] = 1;
 			got += 16;
 		}
-		(void)sendto(fd, q, (size_t)got, 0, (struct sockaddr *)&from, len);
+		(void)sendto(
+		    fd, q, (size_t)got, 0, (struct sockaddr *)&from, len);
 	}
 	return (asked);
 }
@@ -728,7 +876,8 @@ serve_names(int fd, const char *const *addrs, int n, int ms)
 static int
 name_server(void)
 {
-	struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in in = { .sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t len = sizeof(in);
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
@@ -741,8 +890,10 @@ name_server(void)
 
 START_TEST(test_name)
 {
-	static const char *const private[] = { "10.0.0.1" }, *const ours[] = { "127.0.0.1" },
-					 *const changing[] = { "127.0.0.1", "10.0.0.1" };
+	static const char *const private[] = { "10.0.0.1" },
+				 *const ours[] = { "127.0.0.1" },
+				 *const changing[] = { "127.0.0.1",
+					 "10.0.0.1" };
 	struct msg_out_listen l = rig_run(2);
 	int dns, client;
 	SSL *up;
@@ -793,11 +944,13 @@ START_TEST(test_no_name)
 	rig_start(&rig);
 	client = rig_ask(rig_listen(&rig, &l), rig_request(1, "", BODY));
 	for (i = 0; i < 2; i++) {
-		n = recvfrom(dns, q, sizeof(q), 0, (struct sockaddr *)&from, &len);
+		n = recvfrom(
+		    dns, q, sizeof(q), 0, (struct sockaddr *)&from, &len);
 		ck_assert_int_gt(n, 12);
 		q[2] = 0x81;
 		q[3] = 0x83; /* NXDOMAIN */
-		(void)sendto(dns, q, (size_t)n, 0, (struct sockaddr *)&from, len);
+		(void)sendto(
+		    dns, q, (size_t)n, 0, (struct sockaddr *)&from, len);
 	}
 	ck_assert(has(rig_read(client, NULL), "502"));
 	expect_opened(1);
@@ -925,7 +1078,8 @@ START_TEST(test_end)
 
 	expect_opened(1);
 	(void)rig_up_read(up, NULL);
-	rig_up_write(up, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" SSE);
+	rig_up_write(up,
+	    "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" SSE);
 	usleep(50000);
 	rig_end(&rig, 1);
 	ck_assert(rig_up_is_closed(up, RIG_WAIT));
@@ -982,7 +1136,8 @@ START_TEST(test_client_leaves)
 	SSL *up = exchange(1, &client);
 	long t;
 
-	rig_up_write(up, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n");
+	rig_up_write(up,
+	    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n");
 	usleep(20000);
 	t = now_ms();
 	close(client);
@@ -1084,13 +1239,15 @@ expect_spawn_bad(void)
 START_TEST(test_bad_listener)
 {
 	struct msg_out_listen l = rig_run(1);
-	struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in in = { .sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	int fd = -1, sv[2];
 
 	switch (_i) {
 	case 0: /* a stream socket that does not listen */
 		fd = socket(AF_INET, SOCK_STREAM, 0);
-		ck_assert_int_eq(bind(fd, (struct sockaddr *)&in, sizeof(in)), 0);
+		ck_assert_int_eq(
+		    bind(fd, (struct sockaddr *)&in, sizeof(in)), 0);
 		break;
 	case 1:
 		fd = rig_file("x", 1);
@@ -1102,7 +1259,11 @@ START_TEST(test_bad_listener)
 		break;
 	case 3:
 		fd = socket(AF_UNIX, SOCK_STREAM, 0);
-		ck_assert_int_eq(bind(fd, (struct sockaddr *)&(struct sockaddr){ AF_UNIX, "" }, 2), 0);
+		ck_assert_int_eq(
+		    bind(fd,
+			(struct sockaddr *)&(struct sockaddr){ AF_UNIX, "" },
+			2),
+		    0);
 		ck_assert_int_eq(listen(fd, 1), 0);
 		break;
 	case 4:
@@ -1199,7 +1360,8 @@ send_much(SSL *up)
 		return (pid);
 	(void)signal(SIGPIPE, SIG_IGN);
 	memset(piece, 'x', sizeof(piece));
-	(void)SSL_write(up, "HTTP/1.1 200 OK\r\nContent-Length: 52428800\r\n\r\n", 45);
+	(void)SSL_write(
+	    up, "HTTP/1.1 200 OK\r\nContent-Length: 52428800\r\n\r\n", 45);
 	for (i = 0; i < PIECES; i++)
 		if (SSL_write(up, piece, sizeof(piece)) <= 0)
 			_exit(1);
@@ -1223,7 +1385,8 @@ START_TEST(test_back_pressure)
 	usleep(500000);
 	ck_assert_int_eq(waitpid(pid, &status, WNOHANG), 0);
 	held = rss_kb(rig.pid) - before;
-	ck_assert_msg(held < HELD_KB, "%ld KB held for a client that does not read", held);
+	ck_assert_msg(held < HELD_KB,
+	    "%ld KB held for a client that does not read", held);
 	while ((n = recv(client, buf, sizeof(buf), 0)) > 0)
 		got += (size_t)n;
 	ck_assert_uint_gt(got, (size_t)PIECES * PIECE);
@@ -1252,7 +1415,9 @@ ask_large(uint16_t port)
 		return (pid);
 	text = malloc(LARGE + 1024);
 	n = (size_t)sprintf(text,
-	    HEAD KEY TYPE "Content-Length: %d\r\n\r\n{\"model\":\"m1\",\"messages\":\"", LARGE);
+	    HEAD KEY TYPE
+	    "Content-Length: %d\r\n\r\n{\"model\":\"m1\",\"messages\":\"",
+	    LARGE);
 	memset(text + n, 'y', LARGE - 28);
 	memcpy(text + n + LARGE - 28, "\"}", 2);
 	fd = rig_dial(port);
@@ -1288,7 +1453,8 @@ START_TEST(test_large_body)
 			longest = now_ms() - t;
 	}
 	/* In one go the 20 MB would leave room for hardly any. */
-	ck_assert_msg(i > 50, "%d pieces of a stream, one took %ld ms", i, longest);
+	ck_assert_msg(
+	    i > 50, "%d pieces of a stream, one took %ld ms", i, longest);
 	up = rig_up_accept(&rig);
 	expect_opened(1);
 	text = rig_up_read(up, &len);
@@ -1313,7 +1479,9 @@ START_TEST(test_many_runs)
 	for (i = 1; i <= 300; i++) {
 		up = exchange((uint64_t)i, &client);
 		if (i % 3 == 0)
-			rig_up_write(up, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" SSE);
+			rig_up_write(up,
+			    "HTTP/1.1 200 OK\r\nContent-Type: "
+			    "text/event-stream\r\n\r\n" SSE);
 		rig_up_close(up, i % 2);
 		if (i % 5 == 0)
 			close(client);
@@ -1324,11 +1492,15 @@ START_TEST(test_many_runs)
 		if (i == 20)
 			before = rss_kb(rig.pid);
 	}
-	ck_assert_msg(rss_kb(rig.pid) - before < HELD_KB, "%ld KB", rss_kb(rig.pid) - before);
+	ck_assert_msg(rss_kb(rig.pid) - before < HELD_KB, "%ld KB",
+	    rss_kb(rig.pid) - before);
 }
 END_TEST
 
-/* With few descriptors some connections wait for others to end; the channels go on. */
+/*
+ * With few descriptors some connections wait for others to end; the channels go
+ * on.
+ */
 START_TEST(test_few_descriptors)
 {
 	struct msg_out_listen l = rig_run(1);
@@ -1365,7 +1537,8 @@ START_TEST(test_small_pieces)
 {
 	struct msg_out_listen l = rig_run(1);
 	int client = rig_ask(rig_listen(&rig, &l),
-	    HEAD KEY TYPE "Content-Length: 1000000\r\n\r\n{\"model\":\"m1\",\"messages\":\"");
+	    HEAD KEY TYPE
+	    "Content-Length: 1000000\r\n\r\n{\"model\":\"m1\",\"messages\":\"");
 	long before = rss_kb(rig.pid);
 	int i;
 
@@ -1396,7 +1569,8 @@ START_TEST(test_credential_replaced)
 	rig_expect(rig.master, MT_CONF_ACK, &m);
 	client = rig_ask(rig_listen(&rig, &l), rig_request(1, "", BODY));
 	up = rig_up_accept(&rig);
-	ck_assert(has(rig_up_read(up, NULL), "\r\nx-api-key: sk-ant-another-secret-0123\r\n"));
+	ck_assert(has(rig_up_read(up, NULL),
+	    "\r\nx-api-key: sk-ant-another-secret-0123\r\n"));
 	expect_opened(1);
 	rig_up_close(up, 1);
 	(void)rig_read(client, NULL);
@@ -1405,11 +1579,13 @@ START_TEST(test_credential_replaced)
 	rig.secret = rig_file("two\nlines\n", 10);
 	rig_conf(&rig, 3);
 	rig_expect(rig.master, MT_CONF_ACK, &m);
-	ck_assert(rig_logged(&rig, "credential claude: its file has more than one line"));
+	ck_assert(rig_logged(
+	    &rig, "credential claude: its file has more than one line"));
 	l = rig_run(2);
 	client = rig_ask(rig_listen(&rig, &l), rig_request(2, "", BODY));
 	up = rig_up_accept(&rig);
-	ck_assert(has(rig_up_read(up, NULL), "\r\nx-api-key: sk-ant-another-secret-0123\r\n"));
+	ck_assert(has(rig_up_read(up, NULL),
+	    "\r\nx-api-key: sk-ant-another-secret-0123\r\n"));
 	rig_up_close(up, 1);
 	(void)rig_read(client, NULL);
 }
@@ -1421,9 +1597,15 @@ static const struct {
 	{ "", "credential claude: its file is empty" },
 	{ "\n\r\n", "credential claude: its file is empty" },
 	{ "a\nb", "credential claude: its file has more than one line" },
-	{ "a b", "credential claude: its file has a blank, control or non-ASCII byte" },
-	{ "a\x01", "credential claude: its file has a blank, control or non-ASCII byte" },
-	{ "caf\xc3\xa9", "credential claude: its file has a blank, control or non-ASCII byte" },
+	{ "a b",
+	    "credential claude: its file has a blank, control or non-ASCII "
+	    "byte" },
+	{ "a\x01",
+	    "credential claude: its file has a blank, control or non-ASCII "
+	    "byte" },
+	{ "caf\xc3\xa9",
+	    "credential claude: its file has a blank, control or non-ASCII "
+	    "byte" },
 };
 
 START_TEST(test_credential_bad)
@@ -1461,20 +1643,26 @@ START_TEST(test_credential_files)
 		close(rig.ca);
 		rig.ca = rig_file("no PEM\n", 7);
 		ck_assert_int_eq(rig_start_fails(&rig), 1);
-		ck_assert(rig_logged(&rig, "the CA certificates' file holds no certificate"));
+		ck_assert(rig_logged(
+		    &rig, "the CA certificates' file holds no certificate"));
 		break;
 	case 3:
 		rig.secret = rig_file("k", 1);
 		close(rig.ca);
-		rig.ca = rig_file("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", 60);
+		rig.ca = rig_file("-----BEGIN CERTIFICATE-----\nAAAA\n-----END "
+				  "CERTIFICATE-----\n",
+		    60);
 		ck_assert_int_eq(rig_start_fails(&rig), 1);
-		ck_assert(rig_logged(&rig, "the CA certificates' file is not valid PEM"));
+		ck_assert(rig_logged(
+		    &rig, "the CA certificates' file is not valid PEM"));
 		break;
 	case 4:
 		rig.secret = rig_file("k", 1);
-		(void)snprintf(rig.cred.provider, sizeof(rig.cred.provider), "demo");
+		(void)snprintf(
+		    rig.cred.provider, sizeof(rig.cred.provider), "demo");
 		ck_assert_int_eq(rig_start_fails(&rig), 1);
-		ck_assert(rig_logged(&rig, "its provider is not one that is brokered"));
+		ck_assert(rig_logged(
+		    &rig, "its provider is not one that is brokered"));
 		break;
 	case 5: /* the largest, and no newline at its end */
 		rig.secret = rig_file(large, sizeof(large) - 1);
@@ -1538,6 +1726,7 @@ main(void)
 	tcase_add_test(tc, test_refusal_flood);
 	tcase_add_test(tc, test_second_request);
 	tcase_add_test(tc, test_half_request);
+	tcase_add_test(tc, test_half_and_whole);
 	tcase_add_test(tc, test_several_requests);
 	tcase_add_test(tc, test_connections);
 	tcase_add_test(tc, test_late_bytes);

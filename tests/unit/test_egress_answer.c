@@ -63,9 +63,11 @@ START_TEST(test_retry)
 {
 	char field[256];
 
-	(void)snprintf(field, sizeof(field), "Retry-After: %s\r\n", retries[_i].value);
+	(void)snprintf(
+	    field, sizeof(field), "Retry-After: %s\r\n", retries[_i].value);
 	/* 2000-01-01 */
-	ck_assert_uint_eq(answer_retry_s(head(field), 946684800), retries[_i].s);
+	ck_assert_uint_eq(
+	    answer_retry_s(head(field), 946684800), retries[_i].s);
 	done();
 }
 END_TEST
@@ -103,7 +105,8 @@ START_TEST(test_reset)
 	static const struct provider_wire wire = { .window_fields = fields };
 	char field[256];
 
-	(void)snprintf(field, sizeof(field), "x-a-reset: %s\r\n", moments[_i].value);
+	(void)snprintf(
+	    field, sizeof(field), "x-a-reset: %s\r\n", moments[_i].value);
 	ck_assert_uint_eq(answer_reset_at(head(field), &wire), moments[_i].at);
 	done();
 }
@@ -114,13 +117,22 @@ START_TEST(test_which_reset)
 	static const char *const fields[] = { "x-main-reset", "x-*", NULL };
 	static const struct provider_wire wire = { .window_fields = fields };
 
-	/* The table's order decides, then the latest of those one pattern matches. */
+	/*
+	 * The table's order decides, then the latest of those one pattern
+	 * matches.
+	 */
 	ck_assert_uint_eq(
-	    answer_reset_at(head("x-b-reset: 30\r\nx-main-reset: 10\r\nx-c-reset: 20\r\n"), &wire), 10);
+	    answer_reset_at(
+		head("x-b-reset: 30\r\nx-main-reset: 10\r\nx-c-reset: 20\r\n"),
+		&wire),
+	    10);
 	done();
-	ck_assert_uint_eq(answer_reset_at(head("x-b-reset: 30\r\nx-c-reset: 20\r\n"), &wire), 30);
+	ck_assert_uint_eq(
+	    answer_reset_at(head("x-b-reset: 30\r\nx-c-reset: 20\r\n"), &wire),
+	    30);
 	done();
-	ck_assert_uint_eq(answer_reset_at(head("y-reset: 30\r\nx-limit: 20\r\n"), &wire), 0);
+	ck_assert_uint_eq(
+	    answer_reset_at(head("y-reset: 30\r\nx-limit: 20\r\n"), &wire), 0);
 	done();
 }
 END_TEST
@@ -131,11 +143,13 @@ START_TEST(test_window)
 	static const struct provider_wire wire = { .window_fields = fields };
 	char buf[LIM_TEXT], small[12];
 
-	answer_window(head("X-A: 1\r\ny: 2\r\nx-b: 3 4\r\nx-c: 5;6\r\nx-d: \xc3\xa9\r\n"), &wire, buf,
-	    sizeof(buf));
+	answer_window(
+	    head("X-A: 1\r\ny: 2\r\nx-b: 3 4\r\nx-c: 5;6\r\nx-d: \xc3\xa9\r\n"),
+	    &wire, buf, sizeof(buf));
 	ck_assert_str_eq(buf, "x-a=1;x-b=3 4");
 	done();
-	answer_window(head("x-a: 1\r\nx-b: 3456\r\nx-c: 7\r\n"), &wire, small, sizeof(small));
+	answer_window(head("x-a: 1\r\nx-b: 3456\r\nx-c: 7\r\n"), &wire, small,
+	    sizeof(small));
 	ck_assert_str_eq(small, "x-a=1");
 	done();
 	answer_window(head("y: 2\r\n"), &wire, buf, sizeof(buf));
@@ -144,13 +158,17 @@ START_TEST(test_window)
 }
 END_TEST
 
-/* What the tap gives to usage(): lengths and kinds of lines are its business, not their meaning. */
+/*
+ * What the tap gives to usage(): lengths and kinds of lines are its business,
+ * not their meaning.
+ */
 static char seen[512];
 
 static void
 note(const char *json, size_t len, struct wire_usage *u)
 {
-	(void)snprintf(seen + strlen(seen), sizeof(seen) - strlen(seen), "<%.*s>", (int)len, json);
+	(void)snprintf(seen + strlen(seen), sizeof(seen) - strlen(seen),
+	    "<%.*s>", (int)len, json);
 	u->in_tokens++;
 }
 
@@ -159,13 +177,15 @@ static const struct provider_wire noting = { .usage = note };
 START_TEST(test_tap_stream)
 {
 	static const char text[] =
-	    "event: a\r\ndata: one\r\n\r\n:data: no\ndata:two\ndata:  three\ndatax: no\ndata\ndata:\nid: 5\ndata: end";
+	    "event: a\r\ndata: one\r\n\r\n:data: no\ndata:two\ndata:  "
+	    "three\ndatax: no\ndata\ndata:\nid: 5\ndata: end";
 	struct tap *t;
 	size_t cut, n = sizeof(text) - 1;
 
 	for (cut = 0; cut <= n; cut++) {
 		seen[0] = '\0';
-		t = tap_new(&noting, head("Content-Type: text/event-stream; charset=utf-8\r\n"));
+		t = tap_new(&noting,
+		    head("Content-Type: text/event-stream; charset=utf-8\r\n"));
 		ck_assert(tap_is_stream(t));
 		tap_feed(t, text, cut);
 		tap_feed(t, text + cut, n - cut);
@@ -181,7 +201,8 @@ END_TEST
 START_TEST(test_tap_long_line)
 {
 	static char line[LIM_OUT_USAGE_LINE + 16];
-	struct tap *t = tap_new(&noting, head("Content-Type: text/event-stream\r\n"));
+	struct tap *t =
+	    tap_new(&noting, head("Content-Type: text/event-stream\r\n"));
 
 	seen[0] = '\0';
 	memset(line, 'x', sizeof(line));
@@ -197,7 +218,8 @@ END_TEST
 START_TEST(test_tap_json)
 {
 	static char large[LIM_OUT_USAGE_JSON];
-	struct tap *t = tap_new(&noting, head("Content-Type: application/json\r\n"));
+	struct tap *t =
+	    tap_new(&noting, head("Content-Type: application/json\r\n"));
 
 	seen[0] = '\0';
 	ck_assert(!tap_is_stream(t));

@@ -289,6 +289,7 @@ START_TEST(refused_start_waits)
 	rig_run_start(&rig, &other);
 	ck_assert_str_eq(other.input, "b");
 	rig_run_failed(&rig, &other, ERR_BUSY_KEY); /* nothing of ours runs: after a second */
+	ck_assert(rig_quiet(rig.spawn, 500));
 	rig_run_start(&rig, &other);
 	rig_run_failed(&rig, &other, ERR_RATE);
 	rig_expect_error(b, 429, "rate_limit_exceeded");

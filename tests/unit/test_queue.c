@@ -147,8 +147,8 @@ START_TEST(refused)
 		ck_assert_int_eq(queue_add(q, &items[1], "b", 0, "r"), ERR_OK);
 		ck_assert_ptr_eq(queue_next(q, &slots[0]), &items[0]);
 		queue_release(q, &slots[0]);
-		queue_refused(q, "a", "p", why[i]);
 		queue_add_first(q, &items[0], "a", 0, "p");
+		queue_refused(q, "a", "p", why[i]);
 		ck_assert(queue_blocked(q));
 		/* Nobody else is held up by a key's or a provider's limit. */
 		if (i < 2)

@@ -32,8 +32,8 @@ START_TEST(frames)
 	sse_end(&s);
 	if (s.chunked)
 		ck_assert_str_eq(text_of(out),
-		    "1e\r\ndata: {\"a\":\"x\\ny\\r\\u2028\"}\n\n\r\n"
-		    "1e\r\ndata: {\"a\":\"x\\ny\\r\\u2028\"}\n\n\r\n"
+		    "1c\r\ndata: {\"a\":\"x\\ny\\r\\u2028\"}\n\n\r\n"
+		    "1c\r\ndata: {\"a\":\"x\\ny\\r\\u2028\"}\n\n\r\n"
 		    "e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n");
 	else
 		ck_assert_str_eq(text_of(out),

@@ -13,7 +13,10 @@
 
 #include <string.h>
 
-/* IANA's special-purpose registries (RFC 6890 and what followed), as far as not globally reachable. */
+/*
+ * IANA's special-purpose registries (RFC 6890 and what followed), as far as not
+ * globally reachable.
+ */
 static const struct {
 	uint8_t prefix[4];
 	unsigned int bits;
@@ -45,7 +48,8 @@ static const struct {
 	unsigned int bits;
 	const char *why;
 } special6[] = {
-	{ { 0x20, 0x01, 0x00, 0x00 }, 23, "a reserved address" }, /* Teredo, ORCHID ... */
+	{ { 0x20, 0x01, 0x00, 0x00 }, 23,
+	    "a reserved address" }, /* Teredo, ORCHID ... */
 	{ { 0x20, 0x01, 0x0d, 0xb8 }, 32, "a documentation address" },
 	{ { 0x20, 0x02, 0x00, 0x00 }, 16, "a 6to4 address" },
 	{ { 0x3f, 0xff, 0x00, 0x00 }, 20, "a documentation address" },

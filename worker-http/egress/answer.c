@@ -36,7 +36,8 @@ answer_refused(const struct http_head *h)
 	if (h->status >= 300 && h->status < 400)
 		return ("the provider redirects");
 	if (coding != NULL && strcasecmp(coding, "identity") != 0)
-		return ("the provider answers in a coding that was not asked for");
+		return (
+		    "the provider answers in a coding that was not asked for");
 	return (NULL);
 }
 
@@ -50,26 +51,33 @@ listed(const char *const *patterns, const char *name)
 }
 
 void
-answer_put(struct evbuffer *out, const struct http_head *h, const struct provider_wire *w)
+answer_put(struct evbuffer *out, const struct http_head *h,
+    const struct provider_wire *w)
 {
 	size_t i;
 
 	http_put_status_line(out, h->status);
 	for (i = 0; i < h->nfields; i++)
 		if (listed(w->response_fields, h->fields[i].name))
-			http_put_field(out, h->fields[i].name, h->fields[i].value);
+			http_put_field(
+			    out, h->fields[i].name, h->fields[i].value);
 }
 
 /* Dates */
 
-/* Days from 1970-01-01, proleptic Gregorian; timegm(3) would open the time zone's file. */
+/*
+ * Days from 1970-01-01, proleptic Gregorian; timegm(3) would open the time
+ * zone's file.
+ */
 static int64_t
 days(int y, int m, int d)
 {
-	static const int before[12] = { 0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334 };
+	static const int before[12] = { 0, 31, 59, 90, 120, 151, 181, 212, 243,
+		273, 304, 334 };
 	int64_t n, last = y - 1;
 
-	n = last * 365 + last / 4 - last / 100 + last / 400 + before[m - 1] + d - 1;
+	n = last * 365 + last / 4 - last / 100 + last / 400 + before[m - 1] +
+	    d - 1;
 	if (m > 2 && y % 4 == 0 && (y % 100 != 0 || y % 400 == 0))
 		n++;
 	return (n - 719162); /* of 1970-01-01, counted the same way */
@@ -80,14 +88,17 @@ seconds(int y, int mo, int d, int h, int mi, int s)
 {
 	int64_t t;
 
-	if (y < 1970 || y > 9999 || mo < 1 || mo > 12 || d < 1 || d > 31 || h < 0 || h > 23 ||
-	    mi < 0 || mi > 59 || s < 0 || s > 60)
+	if (y < 1970 || y > 9999 || mo < 1 || mo > 12 || d < 1 || d > 31 ||
+	    h < 0 || h > 23 || mi < 0 || mi > 59 || s < 0 || s > 60)
 		return (0);
 	t = days(y, mo, d) * 86400 + h * 3600 + mi * 60 + s;
 	return (t > 0 ? (uint64_t)t : 0);
 }
 
-/* "Sun, 06 Nov 1994 08:49:37 GMT", the one form of HTTP dates that is still made; 0: it is none. */
+/*
+ * "Sun, 06 Nov 1994 08:49:37 GMT", the one form of HTTP dates that is still
+ * made; 0: it is none.
+ */
 static uint64_t
 parse_http_date(const char *s)
 {
@@ -96,10 +107,10 @@ parse_http_date(const char *s)
 	char mon[4], zone[4];
 	const char *m;
 
-	if (sscanf(s, "%*3[A-Za-z], %2d %3[A-Za-z] %4d %2d:%2d:%2d %3[A-Z]%n", &d, mon, &y, &h,
-		&mi, &sec, zone, &end) != 7 ||
-	    s[end] != '\0' || strcmp(zone, "GMT") != 0 || (m = strstr(months, mon)) == NULL ||
-	    (m - months) % 3 != 0)
+	if (sscanf(s, "%*3[A-Za-z], %2d %3[A-Za-z] %4d %2d:%2d:%2d %3[A-Z]%n",
+		&d, mon, &y, &h, &mi, &sec, zone, &end) != 7 ||
+	    s[end] != '\0' || strcmp(zone, "GMT") != 0 ||
+	    (m = strstr(months, mon)) == NULL || (m - months) % 3 != 0)
 		return (0);
 	return (seconds(y, (int)(m - months) / 3 + 1, d, h, mi, sec));
 }
@@ -115,7 +126,8 @@ parse_moment(const char *s)
 
 	if (s[n] == '\0')
 		return (n > 0 && n < 12 ? strtoull(s, NULL, 10) : 0);
-	if (sscanf(s, "%4d-%2d-%2dT%2d:%2d:%2d%n", &y, &mo, &d, &h, &mi, &sec, &end) != 6 ||
+	if (sscanf(s, "%4d-%2d-%2dT%2d:%2d:%2d%n", &y, &mo, &d, &h, &mi, &sec,
+		&end) != 6 ||
 	    end == 0)
 		return (0);
 	s += end;
@@ -124,8 +136,8 @@ parse_moment(const char *s)
 	t = seconds(y, mo, d, h, mi, sec);
 	if (strcmp(s, "Z") == 0)
 		return (t);
-	if (sscanf(s, "%c%2d:%2d%n", &sign, &oh, &om, &end) != 3 || s[end] != '\0' ||
-	    (sign != '+' && sign != '-') || t < 86400)
+	if (sscanf(s, "%c%2d:%2d%n", &sign, &oh, &om, &end) != 3 ||
+	    s[end] != '\0' || (sign != '+' && sign != '-') || t < 86400)
 		return (0);
 	return (sign == '+' ? t - (uint64_t)(oh * 3600 + om * 60)
 			    : t + (uint64_t)(oh * 3600 + om * 60));
@@ -167,7 +179,8 @@ answer_reset_at(const struct http_head *h, const struct provider_wire *w)
 
 	for (p = w->window_fields; *p != NULL && latest == 0; p++) {
 		for (i = 0; i < h->nfields; i++) {
-			if (!matches(*p, h->fields[i].name) || !ends_in(h->fields[i].name, "-reset"))
+			if (!matches(*p, h->fields[i].name) ||
+			    !ends_in(h->fields[i].name, "-reset"))
 				continue;
 			if ((t = parse_moment(h->fields[i].value)) > latest)
 				latest = t;
@@ -188,7 +201,8 @@ is_window(const struct provider_wire *w, const struct http_field *f)
 }
 
 void
-answer_window(const struct http_head *h, const struct provider_wire *w, char *buf, size_t size)
+answer_window(const struct http_head *h, const struct provider_wire *w,
+    char *buf, size_t size)
 {
 	size_t i, len = 0;
 	int n;
@@ -197,8 +211,8 @@ answer_window(const struct http_head *h, const struct provider_wire *w, char *bu
 	for (i = 0; i < h->nfields; i++) {
 		if (!is_window(w, &h->fields[i]))
 			continue;
-		n = snprintf(buf + len, size - len, "%s%s=%s", len > 0 ? ";" : "",
-		    h->fields[i].name, h->fields[i].value);
+		n = snprintf(buf + len, size - len, "%s%s=%s",
+		    len > 0 ? ";" : "", h->fields[i].name, h->fields[i].value);
 		if (n < 0 || (size_t)n >= size - len) {
 			buf[len] = '\0';
 			return;
@@ -215,7 +229,7 @@ struct tap {
 	struct lines *lines; /* of an event stream */
 	char *json;          /* a whole answer */
 	size_t len, size;
-	int over;            /* it was larger than is kept */
+	int over; /* it was larger than is kept */
 };
 
 static int

@@ -16,13 +16,23 @@ struct evbuffer;
 struct http_head;
 struct tap;
 
-/* NULL when an answer with this head may be passed on, else a constant that says why not. */
+/*
+ * NULL when an answer with this head may be passed on, else a constant that
+ * says why not.
+ */
 const char *answer_refused(const struct http_head *);
 
-/* Status line and allow-listed fields; framing and the empty line are the caller's. */
-void answer_put(struct evbuffer *, const struct http_head *, const struct provider_wire *);
+/*
+ * Status line and allow-listed fields; framing and the empty line are the
+ * caller's.
+ */
+void answer_put(
+    struct evbuffer *, const struct http_head *, const struct provider_wire *);
 
-/* Seconds of Retry-After, as a number or a date; 0: none. At most LIM_OUT_RETRY_S. */
+/*
+ * Seconds of Retry-After, as a number or a date; 0: none. At most
+ * LIM_OUT_RETRY_S.
+ */
 uint32_t answer_retry_s(const struct http_head *, time_t now);
 
 /*
@@ -30,11 +40,12 @@ uint32_t answer_retry_s(const struct http_head *, time_t now);
  * provider's window fields that ends in "-reset" counts; of several that one
  * pattern matches, the latest.
  */
-uint64_t answer_reset_at(const struct http_head *, const struct provider_wire *);
+uint64_t answer_reset_at(
+    const struct http_head *, const struct provider_wire *);
 
 /* The window fields as "name=value;...", cut at a field's end. */
-void answer_window(
-    const struct http_head *, const struct provider_wire *, char *buf, size_t size);
+void answer_window(const struct http_head *, const struct provider_wire *,
+    char *buf, size_t size);
 
 /* Reads an answer's body for its usage, in bounded memory. Never NULL. */
 struct tap *tap_new(const struct provider_wire *, const struct http_head *);

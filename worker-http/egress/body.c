@@ -20,15 +20,15 @@ enum state {
 	B_KEY_FIRST, /* after {: a key or } */
 	B_KEY,       /* after a comma in an object */
 	B_COLON,
-	B_AFTER,     /* after a value: comma or the container's end */
-	B_END,       /* only blanks may follow */
+	B_AFTER, /* after a value: comma or the container's end */
+	B_END,   /* only blanks may follow */
 	B_STRING,
-	B_UTF8,      /* in a character of several bytes */
-	B_ESCAPE,    /* after a backslash */
-	B_HEX,       /* after \u */
-	B_LOW,       /* after a high surrogate: a backslash */
-	B_LOW_U,     /* and its u */
-	B_WORD,      /* in true, false or null */
+	B_UTF8,   /* in a character of several bytes */
+	B_ESCAPE, /* after a backslash */
+	B_HEX,    /* after \u */
+	B_LOW,    /* after a high surrogate: a backslash */
+	B_LOW_U,  /* and its u */
+	B_WORD,   /* in true, false or null */
 	B_MINUS,
 	B_ZERO,
 	B_INT,
@@ -51,20 +51,20 @@ struct body {
 	const char *reason;
 	size_t depth;
 	uint8_t stack[LIM_BODY_DEPTH / 8]; /* a bit is set for an object */
-	int in_key;            /* the string being read is a key */
+	int in_key;                        /* the string being read is a key */
 	enum take take;
 	char key[LIM_BODY_KEY];
-	size_t key_len;        /* one more than fits: it was too long */
-	int key_index;         /* of the top-level value being read */
+	size_t key_len; /* one more than fits: it was too long */
+	int key_index;  /* of the top-level value being read */
 	int key_model, key_tools, key_stream; /* their places in rules->keys */
-	uint64_t seen;         /* top-level keys, by place */
-	size_t model_at;       /* bytes of the model that agreed */
+	uint64_t seen;                        /* top-level keys, by place */
+	size_t model_at; /* bytes of the model that agreed */
 	int model_differs;
-	int empty_array;       /* the array just begun must be empty */
-	const char *word;      /* what of true, false or null is still to come */
+	int empty_array;  /* the array just begun must be empty */
+	const char *word; /* what of true, false or null is still to come */
 	unsigned int hex, nhex, high;
-	unsigned int more;     /* continuation bytes of a character to come */
-	uint8_t lo, hi;        /* bounds of the next of them */
+	unsigned int more; /* continuation bytes of a character to come */
+	uint8_t lo, hi;    /* bounds of the next of them */
 };
 
 static int step(struct body *, uint8_t);
@@ -303,7 +303,8 @@ take_byte(struct body *b, uint8_t c)
 		if (b->key_len <= sizeof(b->key))
 			b->key_len++;
 	} else if (b->take == TAKE_MODEL) {
-		if (model[b->model_at] != '\0' && (uint8_t)model[b->model_at] == c)
+		if (model[b->model_at] != '\0' &&
+		    (uint8_t)model[b->model_at] == c)
 			b->model_at++;
 		else
 			b->model_differs = 1;
@@ -342,7 +343,8 @@ end_key(struct body *b)
 	if (b->take != TAKE_KEY)
 		return (0);
 	b->key_index = NO_KEY;
-	for (i = 0; b->key_len <= sizeof(b->key) && b->rules->keys[i] != NULL; i++)
+	for (i = 0; b->key_len <= sizeof(b->key) && b->rules->keys[i] != NULL;
+	     i++)
 		if (strlen(b->rules->keys[i]) == b->key_len &&
 		    memcmp(b->rules->keys[i], b->key, b->key_len) == 0)
 			b->key_index = i;
@@ -372,13 +374,17 @@ begin_key(struct body *b, uint8_t c)
 	if (c != '"')
 		return (bad(b, "body: not JSON: no key where one must be"));
 	b->in_key = 1;
-	b->take = b->depth == 1 && b->rules->keys != NULL ? TAKE_KEY : TAKE_NONE;
+	b->take =
+	    b->depth == 1 && b->rules->keys != NULL ? TAKE_KEY : TAKE_NONE;
 	b->key_len = 0;
 	b->state = B_STRING;
 	return (0);
 }
 
-/* The first byte of a character that is not ASCII, by table 3-7 of the Unicode standard. */
+/*
+ * The first byte of a character that is not ASCII, by table 3-7 of the Unicode
+ * standard.
+ */
 static int
 begin_utf8(struct body *b, uint8_t c)
 {
@@ -500,7 +506,8 @@ step_after(struct body *b, uint8_t c)
 	case ']':
 		return (pop(b, c == '}'));
 	default:
-		return (bad(b, "body: not JSON: no comma or end after a value"));
+		return (
+		    bad(b, "body: not JSON: no comma or end after a value"));
 	}
 }
 
@@ -589,7 +596,8 @@ plain(const uint8_t *p, size_t len)
 {
 	size_t i = 0;
 
-	while (i < len && p[i] >= 0x20 && p[i] < 0x80 && p[i] != '"' && p[i] != '\\')
+	while (i < len && p[i] >= 0x20 && p[i] < 0x80 && p[i] != '"' &&
+	    p[i] != '\\')
 		i++;
 	return (i);
 }

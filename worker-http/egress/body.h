@@ -18,7 +18,8 @@ struct body;
 
 /* What is checked beside well-formedness. Kept, not copied. */
 struct body_rules {
-	const char *const *keys; /* top-level keys allowed; NULL: any, and no rule below holds */
+	const char *const *keys; /* top-level keys allowed; NULL: any, and no
+				    rule below holds */
 	/*
 	 * Of those that are in keys: "model" must be there and be this string,
 	 * "tools" be absent or empty when no_tools, "stream" be a boolean.

@@ -22,7 +22,8 @@
 #include "worker-http/egress/cred.h"
 #include "worker-http/egress/exchange.h"
 
-#define ACCEPT_PAUSE_US 100000 /* for want of descriptors; no event tells its end */
+#define ACCEPT_PAUSE_US                                                        \
+	100000 /* for want of descriptors; no event tells its end */
 
 static struct {
 	struct event_base *base;
@@ -84,7 +85,7 @@ run_find(uint64_t http_gen, uint64_t run_id)
 {
 	struct run *r;
 
-	TAILQ_FOREACH (r, &self.runs, entry)
+	TAILQ_FOREACH(r, &self.runs, entry)
 		if (r->run_id == run_id && r->http_gen == http_gen)
 			return (r);
 	return (NULL);
@@ -185,8 +186,10 @@ run_accept_cb(evutil_socket_t s, short what, void *arg)
 		run_pause(r);
 		return;
 	}
-	if ((fd = accept4((int)s, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) == -1) {
-		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
+	if ((fd = accept4((int)s, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) ==
+	    -1) {
+		if (errno != EAGAIN && errno != EINTR &&
+		    errno != ECONNABORTED) {
 			log_warn("run %" PRIu64 ": accept", r->run_id);
 			run_pause(r);
 		}
@@ -203,7 +206,8 @@ static void
 run_accept(struct run *r)
 {
 	event_del(r->timer);
-	r->accept = event_new(self.base, r->fd, EV_READ | EV_PERSIST, run_accept_cb, r);
+	r->accept =
+	    event_new(self.base, r->fd, EV_READ | EV_PERSIST, run_accept_cb, r);
 	if (r->accept == NULL)
 		fatalx("broker: event_new");
 	event_add(r->accept, NULL);
@@ -261,7 +265,8 @@ is_listener(int fd)
 	if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &on, &len) == -1 || !on)
 		return (0);
 	len = sizeof(type);
-	if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == -1 || type != SOCK_STREAM)
+	if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == -1 ||
+	    type != SOCK_STREAM)
 		return (0);
 	return (getsockname(fd, (struct sockaddr *)&ss, &sslen) == 0 &&
 	    (ss.ss_family == AF_INET || ss.ss_family == AF_INET6));
@@ -292,8 +297,10 @@ run_listen(const struct msg_out_listen *l, int fd)
 	struct run *r = run_new(l->http_gen, l->run_id);
 
 	(void)snprintf(r->model, sizeof(r->model), "%s", l->model);
-	(void)snprintf(r->placeholder, sizeof(r->placeholder), "%s", l->placeholder);
-	(void)snprintf(r->request_id, sizeof(r->request_id), "%s", l->request_id);
+	(void)snprintf(
+	    r->placeholder, sizeof(r->placeholder), "%s", l->placeholder);
+	(void)snprintf(
+	    r->request_id, sizeof(r->request_id), "%s", l->request_id);
 	(void)snprintf(r->key_id, sizeof(r->key_id), "%s", l->key_id);
 	r->max_requests = l->max_requests;
 	r->no_tools = l->no_tools;
@@ -309,7 +316,7 @@ run_forget(void)
 {
 	struct run *r;
 
-	TAILQ_FOREACH (r, &self.runs, entry)
+	TAILQ_FOREACH(r, &self.runs, entry)
 		if (!r->listened) {
 			run_free(r);
 			return (1);
@@ -324,7 +331,8 @@ no_room(const struct msg_out_listen *l)
 	struct msg_out_refused m = { .run_id = l->run_id };
 
 	log_warnx("run %" PRIu64 ": no room for another run", l->run_id);
-	(void)snprintf(m.reason, sizeof(m.reason), "the broker has no room for another run");
+	(void)snprintf(m.reason, sizeof(m.reason),
+	    "the broker has no room for another run");
 	if (l->http_gen == http_generation())
 		(void)chan_send(self.http, MT_OUT_REFUSED, &m);
 }
@@ -376,10 +384,16 @@ broker_end(struct chan *c, struct msg *m)
 static void
 send_closed(const struct run *r)
 {
-	struct msg_out_closed m = { .run_id = r->run_id, .opened = r->opened,
-		.requests = r->requests, .status = r->status, .complete = r->complete,
-		.err = r->err, .retry_s = r->retry_s, .reset_at = r->reset_at,
-		.in_tokens = r->usage.in_tokens, .out_tokens = r->usage.out_tokens,
+	struct msg_out_closed m = { .run_id = r->run_id,
+		.opened = r->opened,
+		.requests = r->requests,
+		.status = r->status,
+		.complete = r->complete,
+		.err = r->err,
+		.retry_s = r->retry_s,
+		.reset_at = r->reset_at,
+		.in_tokens = r->usage.in_tokens,
+		.out_tokens = r->usage.out_tokens,
 		.cache_read_tokens = r->usage.cache_read_tokens,
 		.cache_write_tokens = r->usage.cache_write_tokens };
 
@@ -420,7 +434,7 @@ spawn_gone(void)
 
 	chan_free(self.spawn);
 	self.spawn = NULL;
-	TAILQ_FOREACH_SAFE (r, &self.runs, entry, next) {
+	TAILQ_FOREACH_SAFE(r, &self.runs, entry, next) {
 		if (!r->listened)
 			continue;
 		r->ended = 1;
@@ -436,7 +450,7 @@ http_gone(void)
 
 	chan_free(self.http);
 	self.http = NULL;
-	TAILQ_FOREACH_SAFE (r, &self.runs, entry, next) {
+	TAILQ_FOREACH_SAFE(r, &self.runs, entry, next) {
 		if (r->http_gen > gen)
 			continue;
 		r->closed = 1;
@@ -455,7 +469,7 @@ broker_set_http(struct chan *c)
 	if (self.http != NULL)
 		http_gone();
 	self.http = c;
-	TAILQ_FOREACH_SAFE (r, &self.runs, entry, next)
+	TAILQ_FOREACH_SAFE(r, &self.runs, entry, next)
 		if (r->listened && !r->ended && !r->closed)
 			run_serve(r);
 }
@@ -497,8 +511,9 @@ broker_refuse(struct run *r, const char *reason)
 	struct msg_out_refused m = { .run_id = r->run_id };
 	char id[24];
 	const struct log_field f[] = { { "OLP_WORKER", "olpd-egress" },
-		{ "OLP_KEY_ID", r->key_id }, { "OLP_REQUEST_ID", r->request_id },
-		{ "OLP_RUN_ID", id }, { "OLP_PROVIDER", self.cred->wire->name },
+		{ "OLP_KEY_ID", r->key_id },
+		{ "OLP_REQUEST_ID", r->request_id }, { "OLP_RUN_ID", id },
+		{ "OLP_PROVIDER", self.cred->wire->name },
 		{ "OLP_MODEL", r->model }, { "OLP_REASON", reason } };
 
 	if (++r->refusals > LIM_OUT_REFUSALS) {

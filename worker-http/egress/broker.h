@@ -44,10 +44,10 @@ struct run {
 	unsigned int nexchanges;
 
 	/* What OUT_CLOSED will say. */
-	int opened;           /* OUT_OPENED was sent */
-	uint32_t requests;    /* that went, or may have gone, to the provider */
-	uint32_t pending;     /* being read or checked */
-	unsigned int status;  /* of the last answer */
+	int opened;          /* OUT_OPENED was sent */
+	uint32_t requests;   /* that went, or may have gone, to the provider */
+	uint32_t pending;    /* being read or checked */
+	unsigned int status; /* of the last answer */
 	int complete;
 	enum olp_err err;
 	uint32_t retry_s;
@@ -66,7 +66,10 @@ void broker_init(
 /* For what begins from now on; takes the reference. */
 void broker_set_cred(struct cred *);
 
-/* A new link replaces the one before and all that was known through it. Takes it, armed. */
+/*
+ * A new link replaces the one before and all that was known through it. Takes
+ * it, armed.
+ */
 void broker_set_http(struct chan *);
 void broker_set_spawn(struct chan *);
 /* The link is gone: frees it. */
@@ -80,11 +83,17 @@ int broker_close(struct chan *, struct msg *);
 /* For exchanges and relays. */
 struct event_base *broker_base(void);
 struct cred *broker_cred(void);
-/* A request was refused: count, journal, tell http. 0: say no more to this client, its run is at its bound. */
+/*
+ * A request was refused: count, journal, tell http. 0: say no more to this
+ * client, its run is at its bound.
+ */
 int broker_refuse(struct run *, const char *reason);
 /* What OUT_CLOSED will give as err; a refusal outranks it. */
 void broker_err(struct run *, enum olp_err);
-/* Count a request and tell http that it goes out now. -1: http cannot be told, so it must not. */
+/*
+ * Count a request and tell http that it goes out now. -1: http cannot be told,
+ * so it must not.
+ */
 int broker_open(struct run *);
 /* 0: http has not been handed all messages yet. */
 int broker_told(void);

@@ -27,7 +27,8 @@ struct connect {
 	void *arg;
 	struct dial *dial;
 	struct bufferevent *bev; /* in the handshake */
-	struct event *deadline;  /* of the handshake, which bytes do not prolong */
+	struct event
+	    *deadline; /* of the handshake, which bytes do not prolong */
 };
 
 void
@@ -62,9 +63,11 @@ tls_for(struct cred *cred)
 		return (NULL);
 	SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
 	if (is_address(cred->host))
-		ok = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), cred->host);
+		ok = X509_VERIFY_PARAM_set1_ip_asc(
+		    SSL_get0_param(ssl), cred->host);
 	else
-		ok = SSL_set1_host(ssl, cred->host) && SSL_set_tlsext_host_name(ssl, cred->host);
+		ok = SSL_set1_host(ssl, cred->host) &&
+		    SSL_set_tlsext_host_name(ssl, cred->host);
 	/* This one returns 0 for success. */
 	if (!ok || SSL_set_alpn_protos(ssl, alpn, sizeof(alpn) - 1) != 0) {
 		SSL_free(ssl);
@@ -84,7 +87,8 @@ tls_error(struct bufferevent *bev)
 
 	if (verify != X509_V_OK)
 		return (X509_verify_cert_error_string(verify));
-	return (reason != NULL ? reason : "connection closed in the TLS handshake");
+	return (
+	    reason != NULL ? reason : "connection closed in the TLS handshake");
 }
 
 static void
@@ -130,8 +134,8 @@ connect_dialled_cb(void *arg, int fd, const char *why)
 		c->cb(c->arg, NULL, "TLS cannot be set up");
 		return;
 	}
-	c->bev = bufferevent_openssl_socket_new(
-	    c->base, fd, ssl, BUFFEREVENT_SSL_CONNECTING, BEV_OPT_CLOSE_ON_FREE);
+	c->bev = bufferevent_openssl_socket_new(c->base, fd, ssl,
+	    BUFFEREVENT_SSL_CONNECTING, BEV_OPT_CLOSE_ON_FREE);
 	if (c->bev == NULL)
 		fatalx("connect: bufferevent_openssl_socket_new");
 	bufferevent_setcb(c->bev, NULL, NULL, connect_event_cb, c);
@@ -140,7 +144,8 @@ connect_dialled_cb(void *arg, int fd, const char *why)
 }
 
 struct connect *
-connect_new(struct event_base *base, struct cred *cred, connect_cb *cb, void *arg)
+connect_new(
+    struct event_base *base, struct cred *cred, connect_cb *cb, void *arg)
 {
 	struct connect *c = xcalloc(1, sizeof(*c));
 

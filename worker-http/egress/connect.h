@@ -15,8 +15,12 @@ struct event_base;
  */
 typedef void connect_cb(void *arg, struct bufferevent *, const char *why);
 
-/* The callback comes from the loop, within the limits of resolving, connecting and the handshake. */
-struct connect *connect_new(struct event_base *, struct cred *, connect_cb *, void *arg);
+/*
+ * The callback comes from the loop, within the limits of resolving, connecting
+ * and the handshake.
+ */
+struct connect *connect_new(
+    struct event_base *, struct cred *, connect_cb *, void *arg);
 void connect_free(struct connect *); /* NULL is fine */
 
 #endif

@@ -55,7 +55,10 @@ secret_map(struct cred *c)
 		return (-1);
 	c->secret = p;
 	(void)madvise(p, c->secret_size, MADV_DONTDUMP);
-	/* Refused under a RLIMIT_MEMLOCK of 0; then it may be swapped, as prompts may. */
+	/*
+	 * Refused under a RLIMIT_MEMLOCK of 0; then it may be swapped, as
+	 * prompts may.
+	 */
 	if (mlock(p, c->secret_size) == -1)
 		log_warn("credential %s: mlock", c->id);
 	return (0);
@@ -79,7 +82,8 @@ secret_read(struct cred *c, int fd)
 		if (c->secret[i] == '\n')
 			return ("its file has more than one line");
 		if (c->secret[i] <= ' ' || c->secret[i] > '~')
-			return ("its file has a blank, control or non-ASCII byte");
+			return (
+			    "its file has a blank, control or non-ASCII byte");
 	}
 	c->secret_len = (size_t)n;
 	return (NULL);
@@ -87,7 +91,10 @@ secret_read(struct cred *c, int fd)
 
 /* TLS */
 
-/* How many certificates of the PEM text went into the store; -1 if one is broken. */
+/*
+ * How many certificates of the PEM text went into the store; -1 if one is
+ * broken.
+ */
 static int
 store_fill(X509_STORE *store, const char *pem, size_t len)
 {
@@ -126,7 +133,8 @@ ca_read(struct cred *c, int fd)
 	else if (len > LIM_CA_BYTES)
 		why = "the CA certificates' file is larger than 4 MB";
 	else {
-		n = store_fill(SSL_CTX_get_cert_store(c->tls), pem, (size_t)len);
+		n = store_fill(
+		    SSL_CTX_get_cert_store(c->tls), pem, (size_t)len);
 		if (n == -1)
 			why = "the CA certificates' file is not valid PEM";
 		else if (n == 0)
@@ -172,7 +180,8 @@ copy_message(struct cred *c, const struct msg_egress_cred *m)
 	    m->host[0] != '\0' ? m->host : c->wire->host);
 	c->port = m->port != 0 ? (uint16_t)m->port : c->wire->port;
 	(void)snprintf(c->resolver, sizeof(c->resolver), "%s", m->resolver);
-	c->resolver_port = m->resolver_port != 0 ? (uint16_t)m->resolver_port : 53;
+	c->resolver_port =
+	    m->resolver_port != 0 ? (uint16_t)m->resolver_port : 53;
 	for (i = 0; i < m->allow_n; i++)
 		if (address_parse(m->allow[i], &c->allow[c->nallow++]) == -1)
 			return ("an allowed address is not one");

@@ -27,7 +27,8 @@ struct cred {
 	enum provider_cred kind;
 	char host[256];
 	uint16_t port;
-	struct address allow[CRED_ALLOW]; /* exceptions from the address policy */
+	struct address
+	    allow[CRED_ALLOW]; /* exceptions from the address policy */
 	size_t nallow;
 	char resolver[46]; /* "": the system's */
 	uint16_t resolver_port;

@@ -30,8 +30,9 @@ struct dial {
 	struct resolve *resolve;
 	struct sockaddr_storage addrs[LIM_OUT_ADDRS];
 	size_t n, next;
-	const char *why;  /* what was wrong: with a connection, else with an address */
-	int fd;           /* being connected, or -1 */
+	const char
+	    *why; /* what was wrong: with a connection, else with an address */
+	int fd;   /* being connected, or -1 */
 	struct event *ev; /* of fd */
 };
 
@@ -116,7 +117,8 @@ dial_one(struct dial *d, const struct sockaddr_storage *ss)
 	/* All addresses share the time there is. */
 	tv.tv_sec = LIM_OUT_CONNECT_S / (time_t)d->n;
 	tv.tv_usec = LIM_OUT_CONNECT_S % (time_t)d->n * 1000000 / (time_t)d->n;
-	d->fd = socket(ss->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	d->fd = socket(
+	    ss->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (d->fd == -1) {
 		d->why = connect_error(errno);
 		return (-1);
@@ -130,7 +132,8 @@ dial_one(struct dial *d, const struct sockaddr_storage *ss)
 		dial_drop(d);
 		return (-1);
 	}
-	if ((d->ev = event_new(d->base, d->fd, EV_WRITE, dial_connected_cb, d)) == NULL)
+	if ((d->ev = event_new(
+		 d->base, d->fd, EV_WRITE, dial_connected_cb, d)) == NULL)
 		fatalx("dial: event_new");
 	event_add(d->ev, &tv);
 	return (0);
@@ -145,7 +148,8 @@ dial_try(struct dial *d)
 
 	while (d->next < d->n) {
 		ss = &d->addrs[d->next++];
-		why = address_refused((const struct sockaddr *)ss, d->cred->allow, d->cred->nallow);
+		why = address_refused((const struct sockaddr *)ss,
+		    d->cred->allow, d->cred->nallow);
 		if (why == NULL) {
 			if (dial_one(d, ss) == 0)
 				return;
@@ -156,7 +160,8 @@ dial_try(struct dial *d)
 }
 
 static void
-dial_resolved_cb(void *arg, const struct sockaddr_storage *addrs, size_t n, const char *why)
+dial_resolved_cb(
+    void *arg, const struct sockaddr_storage *addrs, size_t n, const char *why)
 {
 	struct dial *d = arg;
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* A TCP connection to a credential's provider, at an address that may be connected to. */
+/*
+ * A TCP connection to a credential's provider, at an address that may be
+ * connected to.
+ */
 #ifndef OLP_EGRESS_DIAL_H
 #define OLP_EGRESS_DIAL_H
 

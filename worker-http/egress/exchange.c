@@ -97,7 +97,8 @@ exchange_error(struct exchange *x, int status, const char *message)
 
 	/* Read by Anthropic's and OpenAI's clients alike. */
 	n = xasprintf(&json,
-	    "{\"type\":\"error\",\"error\":{\"type\":\"%s\",\"message\":\"olpd: %s\"}}",
+	    "{\"type\":\"error\",\"error\":{\"type\":\"%s\",\"message\":\"olpd:"
+	    " %s\"}}",
 	    error_type(status), message);
 	http_put_status_line(out, status);
 	http_put_field(out, "Content-Type", "application/json");
@@ -126,7 +127,8 @@ exchange_refuse_http(struct exchange *x, const char *part)
 {
 	char reason[LIM_TEXT];
 
-	(void)snprintf(reason, sizeof(reason), "%s: %s", part, http_error(x->parser));
+	(void)snprintf(
+	    reason, sizeof(reason), "%s: %s", part, http_error(x->parser));
 	exchange_refuse(x, http_error_status(x->parser), reason);
 }
 
@@ -184,7 +186,8 @@ exchange_head(struct exchange *x)
 	const char *reason;
 	int status;
 
-	switch (http_read_head(x->parser, bufferevent_get_input(x->client), &x->head)) {
+	switch (http_read_head(
+	    x->parser, bufferevent_get_input(x->client), &x->head)) {
 	case HTTP_MORE:
 		return;
 	case HTTP_BAD:
@@ -193,7 +196,8 @@ exchange_head(struct exchange *x)
 	case HTTP_OK:
 		break;
 	}
-	switch (request_check(x->head, x->cred, r->placeholder, &status, &reason)) {
+	switch (
+	    request_check(x->head, x->cred, r->placeholder, &status, &reason)) {
 	case REQUEST_IGNORED:
 		exchange_ignore(x);
 		break;
@@ -236,7 +240,8 @@ exchange_check(struct exchange *x, int *status, const char **reason)
 			return (-1);
 		}
 		x->held += n;
-		if (evbuffer_add(x->bytes, p, n) == -1 || evbuffer_drain(x->piece, n) == -1)
+		if (evbuffer_add(x->bytes, p, n) == -1 ||
+		    evbuffer_drain(x->piece, n) == -1)
 			fatalx("exchange: cannot keep %zu bytes", n);
 	}
 	return (0);
@@ -288,7 +293,8 @@ exchange_body(struct exchange *x)
 		/* The slice was full: others first. */
 		if (evbuffer_get_length(in) > 0)
 			bufferevent_trigger(x->client, EV_READ,
-			    BEV_TRIG_IGNORE_WATERMARKS | BEV_TRIG_DEFER_CALLBACKS);
+			    BEV_TRIG_IGNORE_WATERMARKS |
+				BEV_TRIG_DEFER_CALLBACKS);
 		break;
 	}
 }
@@ -341,7 +347,8 @@ exchange_write_cb(struct bufferevent *bev, void *arg)
 
 	if (x->state == X_RELAY)
 		relay_resume(x->relay);
-	else if (x->state == X_LAST && evbuffer_get_length(bufferevent_get_output(bev)) == 0)
+	else if (x->state == X_LAST &&
+	    evbuffer_get_length(bufferevent_get_output(bev)) == 0)
 		exchange_drain(x);
 }
 
@@ -371,15 +378,18 @@ exchange_new(struct run *r, int fd)
 	x->run = r;
 	x->cred = cred_ref(broker_cred());
 	x->parser = http_parser_new(HTTP_REQUEST, LIM_OUT_BODY);
-	x->client = bufferevent_socket_new(broker_base(), fd, BEV_OPT_CLOSE_ON_FREE);
+	x->client =
+	    bufferevent_socket_new(broker_base(), fd, BEV_OPT_CLOSE_ON_FREE);
 	x->piece = evbuffer_new();
 	x->bytes = evbuffer_new();
 	x->timer = evtimer_new(broker_base(), exchange_timer_cb, x);
-	if (x->client == NULL || x->piece == NULL || x->bytes == NULL || x->timer == NULL)
+	if (x->client == NULL || x->piece == NULL || x->bytes == NULL ||
+	    x->timer == NULL)
 		fatalx("exchange: no memory");
 	TAILQ_INSERT_TAIL(&r->exchanges, x, entry);
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	bufferevent_setcb(x->client, exchange_read_cb, exchange_write_cb, exchange_event_cb, x);
+	bufferevent_setcb(x->client, exchange_read_cb, exchange_write_cb,
+	    exchange_event_cb, x);
 	bufferevent_setwatermark(x->client, EV_READ, 0, LIM_OUT_HIGH);
 	bufferevent_setwatermark(x->client, EV_WRITE, LIM_OUT_LOW, 0);
 	bufferevent_set_timeouts(x->client, &tv, &tv);

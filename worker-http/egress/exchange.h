@@ -50,7 +50,10 @@ struct exchange {
 void exchange_new(struct run *, int fd);
 void exchange_free(struct exchange *);
 
-/* Answer with an error of ours and end. Only while no answer has begun. message: a constant. */
+/*
+ * Answer with an error of ours and end. Only while no answer has begun.
+ * message: a constant.
+ */
 void exchange_error(struct exchange *, int status, const char *message);
 /* The answer is in the output buffer, as far as it goes: end. */
 void exchange_finish(struct exchange *);

@@ -11,7 +11,6 @@
 
 #include <event2/event.h>
 #include <jansson.h>
-#include <seccomp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,23 +19,9 @@
 #include "common/log.h"
 #include "common/worker.h"
 #include "worker-http/egress/broker.h"
+#include "worker-http/egress/cage.h"
 #include "worker-http/egress/cred.h"
 #include "worker-http/egress/resolve.h"
-
-/*
- * pread64, mlock and sysinfo: a credential that is replaced is read, locked
- * and its CA store sorted in the cage.
- */
-static const int calls[] = { SCMP_SYS(accept4), SCMP_SYS(pread64), SCMP_SYS(mlock),
-	SCMP_SYS(sysinfo), -1 };
-
-static const struct cage cage = {
-	.flags = CAGE_CHROOT | CAGE_IDS | CAGE_LANDLOCK | CAGE_NO_EXEC_MAP | CAGE_ALLOW,
-	.calls = calls,
-	.dial = 1,
-	.why = "may connect, to one TCP port where Landlock has network rules; all egress "
-	       "processes share one uid, so no call that reaches another process is listed",
-};
 
 static struct {
 	struct cred *cred;   /* in use; the broker has a reference of its own */
@@ -55,7 +40,9 @@ conf_begin(uint64_t generation)
 	return (0);
 }
 
-/* Landlock's port and the resolver's socket were fixed when the process began. */
+/*
+ * Landlock's port and the resolver's socket were fixed when the process began.
+ */
 static int
 same_way(const struct cred *a, const struct cred *b)
 {
@@ -86,7 +73,8 @@ conf_end(uint64_t generation)
 	if (self.staged == NULL)
 		return (self.cred == NULL ? -1 : 0);
 	if (self.cred != NULL && !same_way(self.cred, self.staged)) {
-		log_warnx("credential %s: another port or resolver needs a new process: "
+		log_warnx("credential %s: another port or resolver needs a new "
+			  "process: "
 			  "the one before stays in use",
 		    self.cred->id);
 		return (conf_begin(generation));
@@ -129,7 +117,8 @@ acquire(void)
 	if (getentropy(&seed, sizeof(seed)) == -1)
 		fatal("getentropy");
 	json_object_seed(seed);
-	return (resolve_init(worker_base(), self.cred->resolver, self.cred->resolver_port));
+	return (resolve_init(
+	    worker_base(), self.cred->resolver, self.cred->resolver_port));
 }
 
 static uint16_t
@@ -172,10 +161,11 @@ link_gone(struct chan *c, int error, void *arg)
 }
 
 static struct chan *
-link_new(const struct msg_link *l, int fd, const struct msg_handler *table, size_t n)
+link_new(
+    const struct msg_link *l, int fd, const struct msg_handler *table, size_t n)
 {
-	struct chan *c = chan_new(
-	    worker_base(), fd, PROC_EGRESS, (enum proc)l->peer, table, n, link_gone, NULL);
+	struct chan *c = chan_new(worker_base(), fd, PROC_EGRESS,
+	    (enum proc)l->peer, table, n, link_gone, NULL);
 
 	chan_set_link(c, l);
 	chan_set_state(c, ST_READY);
@@ -196,7 +186,7 @@ link_up(const struct msg_link *l, int fd)
 
 static const struct worker worker = {
 	.proc = PROC_EGRESS,
-	.cage = &cage,
+	.cage = &egress_cage,
 	.from_master = from_master,
 	.nfrom_master = sizeof(from_master) / sizeof(from_master[0]),
 	.conf_begin = conf_begin,

@@ -29,15 +29,15 @@
 
 struct relay {
 	struct exchange *x;
-	struct event *timer;     /* until http was told */
+	struct event *timer; /* until http was told */
 	unsigned int looks;
 	struct connect *connect;
 	struct bufferevent *up;
-	short up_end;            /* the event that ended it, or 0 */
+	short up_end; /* the event that ended it, or 0 */
 	struct http_parser *parser;
 	const struct http_head *head; /* the answer's, once it was passed on */
-	unsigned int interim;    /* 1xx heads */
-	struct evbuffer *piece;  /* of the answer: decoded, not passed on */
+	unsigned int interim;         /* 1xx heads */
+	struct evbuffer *piece; /* of the answer: decoded, not passed on */
 	struct tap *tap;
 };
 
@@ -77,15 +77,19 @@ relay_free(struct relay *rl)
 
 /* Ends */
 
-/* The provider failed us. What the client has of the answer must not look whole. */
+/*
+ * The provider failed us. What the client has of the answer must not look
+ * whole.
+ */
 static void
 relay_fail(struct relay *rl, enum olp_err err, const char *why)
 {
 	struct exchange *x = rl->x;
 	int begun = rl->head != NULL;
 
-	log_warnx("run %" PRIu64 ": request %s: provider %s port %u: %s", x->run->run_id,
-	    x->run->request_id, x->cred->host, x->cred->port, why);
+	log_warnx("run %" PRIu64 ": request %s: provider %s port %u: %s",
+	    x->run->run_id, x->run->request_id, x->cred->host, x->cred->port,
+	    why);
 	broker_err(x->run, err);
 	relay_free(rl);
 	if (begun)
@@ -100,7 +104,10 @@ relay_done(struct relay *rl)
 	struct exchange *x = rl->x;
 
 	tap_end(rl->tap);
-	/* A stream that ends in order but without the provider's word for it is not whole. */
+	/*
+	 * A stream that ends in order but without the provider's word for it is
+	 * not whole.
+	 */
 	x->run->complete = x->run->status != 200 || !tap_is_stream(rl->tap) ||
 	    tap_usage(rl->tap)->ended;
 	if (rl->head->framing != HTTP_NO_BODY)
@@ -120,7 +127,8 @@ relay_ended(struct relay *rl)
 		relay_fail(rl, ERR_PROVIDER_CUT, "silent for too long");
 	else
 		relay_fail(rl, ERR_PROVIDER_CUT,
-		    rl->head != NULL ? "the answer broke off" : "closed without an answer");
+		    rl->head != NULL ? "the answer broke off"
+				     : "closed without an answer");
 }
 
 /* The answer */
@@ -163,7 +171,8 @@ relay_head(struct relay *rl)
 	}
 	if (h->status < 200) {
 		if (h->status == 101 || ++rl->interim > LIM_OUT_INTERIM) {
-			relay_fail(rl, ERR_PROVIDER, "interim answers that were not asked for");
+			relay_fail(rl, ERR_PROVIDER,
+			    "interim answers that were not asked for");
 			return (STEP_ENDED);
 		}
 		http_parser_next(rl->parser);
@@ -193,7 +202,8 @@ relay_pass(struct relay *rl)
 		p = v.iov_base;
 		tap_feed(rl->tap, p, v.iov_len);
 		done += v.iov_len;
-		(void)evbuffer_ptr_set(rl->piece, &at, v.iov_len, EVBUFFER_PTR_ADD);
+		(void)evbuffer_ptr_set(
+		    rl->piece, &at, v.iov_len, EVBUFFER_PTR_ADD);
 	}
 	http_put_chunk_buffer(bufferevent_get_output(rl->x->client), rl->piece);
 }
@@ -254,7 +264,8 @@ relay_send(struct relay *rl)
 	struct exchange *x = rl->x;
 	int n;
 
-	n = evbuffer_remove_buffer(x->bytes, bufferevent_get_output(rl->up), LIM_OUT_SLICE);
+	n = evbuffer_remove_buffer(
+	    x->bytes, bufferevent_get_output(rl->up), LIM_OUT_SLICE);
 	if (n == -1)
 		fatalx("relay: cannot move a slice");
 	broker_release((size_t)n);
@@ -302,15 +313,20 @@ relay_connected_cb(void *arg, struct bufferevent *bev, const char *why)
 		return;
 	}
 	rl->up = bev;
-	bufferevent_setcb(bev, relay_read_cb, relay_write_cb, relay_event_cb, rl);
+	bufferevent_setcb(
+	    bev, relay_read_cb, relay_write_cb, relay_event_cb, rl);
 	bufferevent_setwatermark(bev, EV_READ, 0, LIM_OUT_HIGH);
 	bufferevent_set_timeouts(bev, &tv, &tv);
-	request_put(bufferevent_get_output(bev), x->head, x->cred, evbuffer_get_length(x->bytes));
+	request_put(bufferevent_get_output(bev), x->head, x->cred,
+	    evbuffer_get_length(x->bytes));
 	relay_send(rl);
 	bufferevent_enable(bev, EV_READ | EV_WRITE);
 }
 
-/* Connect as soon as http has been handed OUT_OPENED: egress may die any moment from then on. */
+/*
+ * Connect as soon as http has been handed OUT_OPENED: egress may die any moment
+ * from then on.
+ */
 static void
 relay_tell_cb(evutil_socket_t fd, short what, void *arg)
 {
@@ -320,9 +336,11 @@ relay_tell_cb(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	if (broker_told())
-		rl->connect = connect_new(broker_base(), rl->x->cred, relay_connected_cb, rl);
+		rl->connect = connect_new(
+		    broker_base(), rl->x->cred, relay_connected_cb, rl);
 	else if (++rl->looks * TOLD_MS > LIM_OUT_OPENED_S * 1000)
-		relay_fail(rl, ERR_INTERNAL, "not connected: http does not read its link");
+		relay_fail(rl, ERR_INTERNAL,
+		    "not connected: http does not read its link");
 	else
 		evtimer_add(rl->timer, &tv);
 }

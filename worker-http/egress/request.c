@@ -41,10 +41,12 @@ is_model_request(const struct http_head *h, const struct provider_wire *wire)
 {
 	size_t i;
 
-	if (strcmp(h->method, wire->method) != 0 || strcmp(h->path, wire->path) != 0)
+	if (strcmp(h->method, wire->method) != 0 ||
+	    strcmp(h->path, wire->path) != 0)
 		return (0);
 	for (i = 0; wire->queries[i] != NULL; i++)
-		if (strcmp(wire->queries[i], h->query != NULL ? h->query : "") == 0 &&
+		if (strcmp(wire->queries[i],
+			h->query != NULL ? h->query : "") == 0 &&
 		    (h->query == NULL || h->query[0] != '\0'))
 			return (1);
 	return (0);
@@ -64,13 +66,15 @@ check_connection(const struct http_head *h)
 		if (strcmp(h->fields[i].name, "connection") == 0 &&
 		    strcasecmp(h->fields[i].value, "keep-alive") != 0 &&
 		    strcasecmp(h->fields[i].value, "close") != 0)
-			return ("head: Connection is neither keep-alive nor close");
+			return (
+			    "head: Connection is neither keep-alive nor close");
 	return (NULL);
 }
 
 /* Exactly one credential, in the field of the run's kind: its placeholder. */
 static const char *
-check_auth(const struct http_head *h, const struct cred *c, const char *placeholder)
+check_auth(
+    const struct http_head *h, const struct cred *c, const char *placeholder)
 {
 	const char *field = c->wire->auth[c->kind].field;
 	const char *before = c->wire->auth[c->kind].before;
@@ -85,7 +89,8 @@ check_auth(const struct http_head *h, const struct cred *c, const char *placehol
 		return ("head: no credential");
 	if (http_field_count(h, field) != 1)
 		return ("head: more than one credential");
-	if (len == 0 || strncmp(value, before, n) != 0 || strlen(value + n) != len ||
+	if (len == 0 || strncmp(value, before, n) != 0 ||
+	    strlen(value + n) != len ||
 	    CRYPTO_memcmp(value + n, placeholder, len) != 0)
 		return ("head: the credential is not this run's placeholder");
 	return (NULL);
@@ -137,7 +142,8 @@ check_passed(const struct http_head *h, const struct provider_wire *wire)
 			continue;
 		for (; *s != '\0'; s++)
 			if (*s < ' ' || *s > '~')
-				return ("head: a field's value is not printable ASCII");
+				return ("head: a field's value is not "
+					"printable ASCII");
 	}
 	return (NULL);
 }
@@ -184,7 +190,8 @@ put_host(struct evbuffer *out, const struct cred *c)
 	if (c->port == HTTPS_PORT)
 		http_put_fieldf(out, "Host", "%s%s%s", open, c->host, close);
 	else
-		http_put_fieldf(out, "Host", "%s%s%s:%u", open, c->host, close, c->port);
+		http_put_fieldf(
+		    out, "Host", "%s%s%s:%u", open, c->host, close, c->port);
 }
 
 void

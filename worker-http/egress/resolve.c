@@ -40,8 +40,10 @@ struct resolve {
 static int
 to_sockaddr(const char *addr, uint16_t port, struct sockaddr_storage *ss)
 {
-	struct sockaddr_in in4 = { .sin_family = AF_INET, .sin_port = htons(port) };
-	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
+	struct sockaddr_in in4 = { .sin_family = AF_INET,
+		.sin_port = htons(port) };
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6,
+		.sin6_port = htons(port) };
 
 	memset(ss, 0, sizeof(*ss));
 	if (inet_pton(AF_INET, addr, &in4.sin_addr) == 1)
@@ -75,7 +77,10 @@ resolve_init(struct event_base *base, const char *server, uint16_t port)
 		fatalx("resolver: evdns_base_new");
 	dns_options(self.dns);
 	(void)evdns_base_load_hosts(self.dns, "/etc/hosts");
-	/* Only the servers: a search list would try other names than the configured one. */
+	/*
+	 * Only the servers: a search list would try other names than the
+	 * configured one.
+	 */
 	if (server[0] == '\0')
 		(void)evdns_base_resolv_conf_parse(
 		    self.dns, DNS_OPTION_NAMESERVERS, "/etc/resolv.conf");
@@ -169,8 +174,10 @@ struct resolve *
 resolve_new(const char *host, uint16_t port, resolve_cb *cb, void *arg)
 {
 	static const struct timeval deadline = { LIM_OUT_RESOLVE_S, 0 };
-	struct evutil_addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM,
-		.ai_protocol = IPPROTO_TCP, .ai_flags = EVUTIL_AI_NUMERICSERV };
+	struct evutil_addrinfo hints = { .ai_family = AF_UNSPEC,
+		.ai_socktype = SOCK_STREAM,
+		.ai_protocol = IPPROTO_TCP,
+		.ai_flags = EVUTIL_AI_NUMERICSERV };
 	struct resolve *r = xcalloc(1, sizeof(*r));
 	struct evdns_getaddrinfo_request *request;
 	char service[8];
@@ -186,8 +193,8 @@ resolve_new(const char *host, uint16_t port, resolve_cb *cb, void *arg)
 	}
 	(void)snprintf(service, sizeof(service), "%u", port);
 	evtimer_add(r->timer, &deadline);
-	request = evdns_getaddrinfo(self.dns, host, service,
-	    &hints, resolve_evdns_cb, r);
+	request = evdns_getaddrinfo(
+	    self.dns, host, service, &hints, resolve_evdns_cb, r);
 	if (!r->settled)
 		r->request = request;
 	return (r);

@@ -25,13 +25,15 @@ int resolve_init(struct event_base *, const char *server, uint16_t port);
  * n addresses with the port set, at most LIM_OUT_ADDRS, valid during the
  * call; or n 0 and why.  The resolve is freed when it returns.
  */
-typedef void resolve_cb(void *arg, const struct sockaddr_storage *, size_t n, const char *why);
+typedef void resolve_cb(
+    void *arg, const struct sockaddr_storage *, size_t n, const char *why);
 
 /*
  * host is a name or an address.  The callback comes from the loop, never
  * from inside this call, and within LIM_OUT_RESOLVE_S.
  */
-struct resolve *resolve_new(const char *host, uint16_t port, resolve_cb *, void *arg);
+struct resolve *resolve_new(
+    const char *host, uint16_t port, resolve_cb *, void *arg);
 /* NULL is fine. Afterwards the callback is not called. */
 void resolve_free(struct resolve *);
 
