@@ -17,6 +17,8 @@
 #include <linux/landlock.h>
 #include <linux/netlink.h>
 #include <linux/securebits.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <seccomp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -29,8 +31,7 @@
 
 const int cage_common_calls[] = { SCMP_SYS(read), SCMP_SYS(write),
 	SCMP_SYS(readv), SCMP_SYS(writev), SCMP_SYS(close), SCMP_SYS(recvmsg),
-	SCMP_SYS(sendmsg), SCMP_SYS(recvfrom), SCMP_SYS(sendto),
-	SCMP_SYS(shutdown), SCMP_SYS(epoll_wait), SCMP_SYS(epoll_pwait),
+	SCMP_SYS(recvfrom), SCMP_SYS(epoll_wait), SCMP_SYS(epoll_pwait),
 	SCMP_SYS(epoll_ctl), SCMP_SYS(poll), SCMP_SYS(ppoll), SCMP_SYS(fstat),
 	SCMP_SYS(lseek), SCMP_SYS(brk), SCMP_SYS(munmap), SCMP_SYS(mremap),
 	SCMP_SYS(madvise), SCMP_SYS(futex), SCMP_SYS(getrandom),
@@ -40,15 +41,23 @@ const int cage_common_calls[] = { SCMP_SYS(read), SCMP_SYS(write),
 	SCMP_SYS(rt_sigreturn), SCMP_SYS(rt_sigprocmask),
 	SCMP_SYS(rt_sigaction), SCMP_SYS(sched_yield), SCMP_SYS(exit_group),
 	SCMP_SYS(exit), SCMP_SYS(restart_syscall), SCMP_SYS(getsockname),
-	SCMP_SYS(getpeername), SCMP_SYS(getsockopt), SCMP_SYS(tgkill),
+	SCMP_SYS(getpeername), SCMP_SYS(getsockopt),
 	SCMP_SYS(sigaltstack), /* sanitizers put theirs away at exit */
 	-1 };
 
 /* fcntl(2) can also ask for signals to others; only these are anybody's. */
 static const int fcntl_ok[] = { F_GETFL, F_SETFL, F_GETFD, F_SETFD,
 	F_DUPFD_CLOEXEC, F_ADD_SEALS, F_GET_SEALS };
-static const int sockopt_levels[] = { SOL_SOCKET, 6 /* TCP */, 0 /* IP */,
-	41 /* IPv6 */ };
+
+/*
+ * All that is set in a cage.  Listeners are shared with the master and
+ * outlive their worker: an option it does not set anew (a filter that drops
+ * all, and the lock on it) would break them for its successor.
+ */
+static const int sockopts[][2] = { { SOL_SOCKET, SO_KEEPALIVE },
+	{ SOL_SOCKET, SO_SNDBUF }, { IPPROTO_TCP, TCP_NODELAY },
+	{ IPPROTO_TCP, TCP_KEEPIDLE }, { IPPROTO_TCP, TCP_KEEPINTVL },
+	{ IPPROTO_TCP, TCP_KEEPCNT } };
 
 int
 cage_landlock_abi(void)
@@ -175,12 +184,74 @@ rule_values(
 	}
 }
 
+/* Two arguments compared each. */
+static void
+rule_pair(scmp_filter_ctx ctx, int call, unsigned int arg, scmp_datum_t a,
+    unsigned int other, scmp_datum_t b)
+{
+	struct scmp_arg_cmp c[2] = { { arg, SCMP_CMP_EQ, a, 0 },
+		{ other, SCMP_CMP_EQ, b, 0 } };
+
+	rule(ctx, SCMP_ACT_ALLOW, call, 2, c);
+}
+
+/*
+ * Sockets that are there already.  A send with MSG_FASTOPEN connects, past
+ * connect(2), its Landlock hook and a filter that has no connect; and a
+ * listener whose reading side is shut down is a socket to connect again,
+ * and deaf for the next worker too.  Signals: only to ourselves.
+ */
+static void
+rules_sockets(scmp_filter_ctx ctx)
+{
+	struct scmp_arg_cmp plain = { 0, SCMP_CMP_MASKED_EQ, MSG_FASTOPEN, 0 };
+	static const int halves[] = { SHUT_WR };
+	const int self[] = { getpid() };
+	size_t i;
+
+	plain.arg = 3;
+	rule(ctx, SCMP_ACT_ALLOW, SCMP_SYS(sendto), 1, &plain);
+	plain.arg = 2;
+	rule(ctx, SCMP_ACT_ALLOW, SCMP_SYS(sendmsg), 1, &plain);
+	rule_values(ctx, SCMP_SYS(shutdown), 1, halves, 1);
+	rule_values(ctx, SCMP_SYS(tgkill), 0, self, 1);
+	for (i = 0; i < sizeof(sockopts) / sizeof(sockopts[0]); i++)
+		rule_pair(ctx, SCMP_SYS(setsockopt), 1,
+		    (scmp_datum_t)sockopts[i][0], 2,
+		    (scmp_datum_t)sockopts[i][1]);
+}
+
+/*
+ * TCP and UDP and no other: Landlock's port counts for TCP alone, and MPTCP
+ * or SCTP would reach any.
+ */
+static void
+rules_dial(scmp_filter_ctx ctx)
+{
+	static const int families[] = { AF_INET, AF_INET6 };
+	static const int kinds[][2] = { { SOCK_STREAM, 0 },
+		{ SOCK_STREAM, IPPROTO_TCP }, { SOCK_DGRAM, 0 },
+		{ SOCK_DGRAM, IPPROTO_UDP } };
+	struct scmp_arg_cmp c[3] = { { 0, SCMP_CMP_EQ, 0, 0 },
+		{ 1, SCMP_CMP_MASKED_EQ, 0xf, 0 }, { 2, SCMP_CMP_EQ, 0, 0 } };
+	size_t i;
+
+	for (i = 0; i < 8; i++) {
+		c[0].datum_a = (scmp_datum_t)families[i / 4];
+		c[1].datum_b = (scmp_datum_t)kinds[i % 4][0];
+		c[2].datum_a = (scmp_datum_t)kinds[i % 4][1];
+		rule(ctx, SCMP_ACT_ALLOW, SCMP_SYS(socket), 3, c);
+	}
+	rule(ctx, SCMP_ACT_ALLOW, SCMP_SYS(connect), 0, NULL);
+	/* Not for who has a listener of the master's: see sockopts. */
+	rule_pair(ctx, SCMP_SYS(setsockopt), 1, SOL_SOCKET, 2, SO_RCVBUF);
+}
+
 static void
 rules_allow(scmp_filter_ctx ctx, const struct cage *cage)
 {
 	struct scmp_arg_cmp noexec = { 2, SCMP_CMP_MASKED_EQ, PROT_EXEC, 0 };
 	static const int ioctls[] = { FIONREAD, FIONBIO };
-	static const int families[] = { AF_INET, AF_INET6 };
 	unsigned int nexec = cage->flags & CAGE_NO_EXEC_MAP ? 1 : 0;
 	const int *c;
 
@@ -195,13 +266,12 @@ rules_allow(scmp_filter_ctx ctx, const struct cage *cage)
 	rule_values(ctx, SCMP_SYS(ioctl), 1, ioctls, 2);
 	rule_values(ctx, SCMP_SYS(fcntl), 1, fcntl_ok,
 	    sizeof(fcntl_ok) / sizeof(fcntl_ok[0]));
-	rule_values(ctx, SCMP_SYS(setsockopt), 1, sockopt_levels, 4);
+	rules_sockets(ctx);
 	rule(ctx, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(openat), 0, NULL);
 	rule(ctx, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(open), 0, NULL);
-	if (cage->dial) {
-		rule_values(ctx, SCMP_SYS(socket), 0, families, 2);
-		rule(ctx, SCMP_ACT_ALLOW, SCMP_SYS(connect), 0, NULL);
-	} else
+	if (cage->dial)
+		rules_dial(ctx);
+	else
 		rule(ctx, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(socket), 0, NULL);
 }
 

@@ -37,7 +37,7 @@
 #define LIM_ROOM_S 5          /* to make worker-spawn's namespaces and view; takes milliseconds */
 #define LIM_LIVED_MS 1000     /* a worker that was ready and lived so long is replaced at once */
 #define LIM_BACKOFF_MS 50     /* first pause before another start, doubling */
-#define LIM_BACKOFF_READY_MS 1000 /* longest pause where it had been ready: somebody kills it */
+#define LIM_BACKOFF_READY_MS 200 /* longest pause where it had been ready: somebody kills it, or a request does; with a start of 0.2 s on a busy machine service is back within 1 s, and a loop of deaths costs a fifth of a processor */
 #define LIM_KILL_MS 1000      /* from closing a worker's channel to SIGKILL, and between looks after that */
 #define LIM_STOP_S 5          /* for all to be gone after a stop's end; then olpd leaves without them */
 #define LIM_RELOAD_S 8        /* for the workers to confirm a configuration; below what olpctl waits */
@@ -155,6 +155,7 @@
 #define LIM_HTTPD_ANSWER 16777216     /* bytes of an answer that is not streamed; 3 million words */
 #define LIM_HTTPD_HELD 268435456      /* bytes of bodies and unstreamed answers, all keys together ... */
 #define LIM_HTTPD_HELD_KEY 67108864   /* ... and of one key; a configured body of more counts as the bound */
+#define LIM_HTTPD_BLOCK 131072        /* bytes from which memory goes back to the kernel as soon as it is free */
 #define LIM_HTTPD_AUTHS 256           /* AUTH messages unanswered; further ones wait here, not in the channel */
 #define LIM_HTTPD_PEM 1048576         /* bytes of a certificate chain or key */
 #define LIM_HTTPD_STATUS 8            /* status reports being written */
@@ -170,6 +171,7 @@
 #define LIM_IR_PARAM 160              /* a parameter's place, for the answer's `param` */
 #define LIM_JOB_REQUEUES 8            /* times a request that nothing was started for is put back */
 #define LIM_JOB_RESTARTS 1            /* DESIGN.md section 3 */
+#define LIM_JOB_SPAWN_S 5             /* without worker-spawn, until requests are told so; a dead one is back in one, a stopped one is not yet gone */
 #define LIM_QUEUE_RETRY_MS 1000       /* a refused start is tried again when nothing of ours ended meanwhile */
 #define LIM_RUN_GRACE_MS 50           /* a client that gave its whole answer may end by itself */
 #define LIM_RUN_SETTLE_MS 2000        /* for egress's word on what went out */
@@ -188,6 +190,7 @@
 #define LIM_OUT_SLICE 32768        /* of a body, in one turn of the loop: 0.1 ms of checking */
 #define LIM_OUT_HIGH 65536         /* waiting for a slow reader; over it the other side is not read */
 #define LIM_OUT_LOW 16384          /* under it reading goes on: one TLS record */
+#define LIM_OUT_SOCKBUF 131072     /* the kernel's part of that, which would grow to 6 MB a run by itself */
 #define LIM_OUT_ANSWER 1073741824  /* one answer; streams of an hour are some ten MB */
 #define LIM_OUT_INTERIM 8          /* 1xx answers before the real one */
 #define LIM_OUT_USAGE_LINE 65536   /* of an event stream; those with usage have 1 KB */

@@ -8,8 +8,8 @@
 /* A memfd with these bytes and all four seals, or -1. name shows in /proc/PID/fd only. */
 int memfd_sealed(const char *name, const void *data, size_t len);
 /*
- * Is it a memfd with all four seals (SEAL, SHRINK, GROW, WRITE)?  Its size,
- * or -1.  A descriptor that is anything else has none of these seals.
+ * Is it a memfd with all four seals (SEAL, SHRINK, GROW, WRITE) that can be
+ * read?  Its size, or -1.  A descriptor that is anything else has none of these seals.
  */
 long memfd_check(int fd);
 /*

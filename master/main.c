@@ -109,7 +109,8 @@ stop_next(void)
 	if (mm.phase == DRAINS) {
 		mm.phase = ENDS;
 		arm(mm.timer, LIM_STOP_S * 1000000LL);
-		super_end_all();
+		TAILQ_FOREACH(s, &supers, entry)
+			super_end(s);
 	}
 	TAILQ_FOREACH(s, &supers, entry)
 		if (s->state != SUPER_DOWN)
@@ -158,21 +159,25 @@ news(void)
 			       : "in force");
 }
 
+/* The time for a reload is over, or for a stop. */
 static void
 timer_cb(evutil_socket_t fd, short what, void *arg)
 {
+	struct super *spawn = super_ready(PROC_SPAWN);
+
 	(void)fd;
 	(void)what;
 	(void)arg;
-	if (mm.phase == RUNS)
-		control_confirmed(
-		    UINT64_MAX, 0, "olpd-spawn has not confirmed the keys");
-	else if (mm.phase == DRAINS)
-		stop_next();
-	else {
+	if (mm.phase == ENDS) {
 		log_warnx("olpd: a worker does not die: leaving without it");
 		finish(1);
-	}
+	} else if (mm.phase == DRAINS)
+		stop_next();
+	if (spawn != NULL)
+		control_confirmed(
+		    spawn->acked, 1, "keys are in force, olpd-http is silent");
+	control_confirmed(
+	    UINT64_MAX, 0, "olpd-spawn has not confirmed the keys");
 }
 
 static void

@@ -56,8 +56,8 @@ static struct program {
 
 /* ---- providers' programs ---- */
 
-static const char *
-in_view(const char *provider)
+const char *
+nsroom_program(const char *provider)
 {
 	size_t i;
 
@@ -65,12 +65,6 @@ in_view(const char *provider)
 		if (strcmp(programs[i].name, provider) == 0)
 			return (programs[i].path);
 	return ("");
-}
-
-int
-nsroom_installed(const char *provider)
-{
-	return (in_view(provider)[0] != '\0');
 }
 
 const char *
@@ -89,7 +83,7 @@ nsroom_look(const struct conf *c, int take)
 		if (why != NULL && take)
 			log_warnx("provider %s: %s%s%s", p->name, p->command,
 			    p->command[0] == '\0' ? "" : ": ", why);
-		if (strcmp(in_view(p->name), g++->path) != 0)
+		if (strcmp(nsroom_program(p->name), g++->path) != 0)
 			differs = p->name;
 	}
 	if (take)

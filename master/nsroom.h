@@ -34,7 +34,7 @@ void nsroom_free(struct nsroom *);
  * that cannot be had is logged.
  */
 const char *nsroom_look(const struct conf *, int take);
-/* Is the provider's program in the view? */
-int nsroom_installed(const char *provider);
+/* The provider's program that is in the view, or "". */
+const char *nsroom_program(const char *provider);
 
 #endif

@@ -74,7 +74,7 @@ send_providers(struct chan *ch)
 
 	TAILQ_FOREACH(p, &rows.conf->providers, entry) {
 		row_provider(p, &v);
-		v.installed = nsroom_installed(p->name);
+		v.installed = *nsroom_program(p->name) != '\0';
 		(void)chan_send(ch, MT_CONF_PROVIDER, &v);
 	}
 	TAILQ_FOREACH(o, &rows.conf->models, entry) {
@@ -82,7 +82,7 @@ send_providers(struct chan *ch)
 		(void)chan_send(ch, MT_CONF_MODEL, &m);
 	}
 	TAILQ_FOREACH(p, &rows.conf->providers, entry)
-		if (nsroom_installed(p->name) &&
+		if (*nsroom_program(p->name) != '\0' &&
 		    row_own_model(rows.conf, p, &m))
 			(void)chan_send(ch, MT_CONF_MODEL, &m);
 }

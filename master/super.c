@@ -514,12 +514,3 @@ super_drained(void)
 {
 	return (drained || super_ready(PROC_HTTP) == NULL);
 }
-
-void
-super_end_all(void)
-{
-	struct super *s;
-
-	TAILQ_FOREACH(s, &supers, entry)
-		super_end(s);
-}

@@ -69,6 +69,5 @@ void super_list(struct msg_status *);
 /* From now on nothing is started; http is told to take nothing new. */
 void super_drain(void);
 int super_drained(void); /* nothing is under way in http */
-void super_end_all(void);
 
 #endif

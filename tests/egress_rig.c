@@ -297,6 +297,12 @@ rig_logged(struct rig *r, const char *text)
 	return (strstr(log, text) != NULL);
 }
 
+int
+rig_has(const char *text, const char *word)
+{
+	return (strstr(text, word) != NULL);
+}
+
 void
 rig_stop(struct rig *r)
 {
@@ -369,6 +375,48 @@ rig_close(struct rig *r, uint64_t run_id)
 	rig_expect(r->http, MT_OUT_CLOSED, &m);
 	ck_assert_uint_eq(m.m_OUT_CLOSED.run_id, run_id);
 	return (m.m_OUT_CLOSED);
+}
+
+void
+rig_expect_opened(struct rig *r, uint64_t run_id)
+{
+	union msg_any m;
+
+	rig_expect(r->http, MT_OUT_OPENED, &m);
+	ck_assert_uint_eq(m.m_OUT_OPENED.run_id, run_id);
+}
+
+void
+rig_expect_refused(struct rig *r, uint64_t run_id, const char *reason)
+{
+	union msg_any m;
+
+	rig_expect(r->http, MT_OUT_REFUSED, &m);
+	ck_assert_uint_eq(m.m_OUT_REFUSED.run_id, run_id);
+	ck_assert_str_eq(m.m_OUT_REFUSED.reason, reason);
+}
+
+void
+rig_expect_quiet(int fd)
+{
+	union msg_any m;
+
+	ck_assert_int_eq(rig_recv(fd, &m, RIG_QUIET), 0);
+}
+
+SSL *
+rig_exchange(struct rig *r, uint64_t run_id, int *client)
+{
+	struct msg_out_listen l = rig_run(run_id);
+	uint16_t port = rig_listen(r, &l);
+	SSL *up;
+
+	*client = rig_ask(port, rig_request(run_id, "", RIG_BODY));
+	up = rig_up_accept(r);
+	ck_assert_ptr_nonnull(up);
+	rig_expect_opened(r, run_id);
+	(void)rig_up_read(up, NULL);
+	return (up);
 }
 
 /* The client */

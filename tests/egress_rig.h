@@ -15,9 +15,26 @@
 #include "proto/msg.h"
 
 #define RIG_SECRET "sk-ant-the-real-secret-0123456789"
-#define RIG_GEN 7     /* birth of the first http, and generation of its link */
-#define RIG_WAIT 5000 /* ms, for what must come */
-#define RIG_QUIET 150 /* ms, for what must not */
+#define RIG_GEN 7      /* birth of the first http, and generation of its link */
+#define RIG_WAIT 20000 /* ms, for what must come */
+#define RIG_QUIET 150  /* ms, for what must not */
+
+/* A request in order for rig_run(), and an event stream with usage. */
+#define RIG_BODY                                                               \
+	"{\"model\":\"m1\",\"max_tokens\":5,\"messages\":[\"MARKER\"],"        \
+	"\"tools\":[],\"stream\":true}"
+
+#define RIG_SSE                                                                \
+	"event: message_start\r\ndata: "                                       \
+	"{\"type\":\"message_start\",\"message\":{\"usage\":"                  \
+	"{\"input_tokens\":11,\"output_tokens\":1,\"cache_read_input_"         \
+	"tokens\":3,"                                                          \
+	"\"cache_creation_input_tokens\":4}}}\r\n\r\n"                         \
+	"data: "                                                               \
+	"{\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"}" \
+	","                                                                    \
+	"\"usage\":{\"output_tokens\":22}}\n\n"                                \
+	"data: {\"type\":\"message_stop\"}\n\n"
 
 struct rig {
 	pid_t pid;
@@ -47,6 +64,7 @@ void rig_stop(struct rig *);
  */
 int rig_start_fails(struct rig *);
 int rig_logged(struct rig *, const char *text);
+int rig_has(const char *text, const char *word);
 
 int rig_file(const void *data, size_t len); /* a regular file, unlinked */
 /*
@@ -73,6 +91,14 @@ struct msg_out_listen rig_run(
 			 tools */
 void rig_end(struct rig *, uint64_t run_id);
 struct msg_out_closed rig_close(struct rig *, uint64_t run_id);
+
+void rig_expect_opened(struct rig *, uint64_t run_id);
+void rig_expect_refused(struct rig *, uint64_t run_id, const char *reason);
+void rig_expect_quiet(int fd);
+/*
+ * A run and its request, read by the provider. *client is the client's socket.
+ */
+SSL *rig_exchange(struct rig *, uint64_t run_id, int *client);
 
 /* The client. */
 int rig_dial(uint16_t port);

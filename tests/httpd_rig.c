@@ -27,7 +27,8 @@
 static void
 pair(int fd[2])
 {
-	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fd), 0);
+	ck_assert_int_eq(
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fd), 0);
 }
 
 void
@@ -69,14 +70,18 @@ rig_expect(int fd, uint32_t type)
 {
 	static struct rig_msg m;
 	static uint8_t buf[LIM_MSG_BYTES];
-	char cm[CMSG_SPACE(sizeof(int) * LIM_MSG_FDS)] __attribute__((aligned(8)));
+	char cm[CMSG_SPACE(sizeof(int) * LIM_MSG_FDS)]
+	    __attribute__((aligned(8)));
 	struct iovec iov = { buf, sizeof(buf) };
-	struct msghdr mh = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = cm,
+	struct msghdr mh = { .msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = cm,
 		.msg_controllen = sizeof(cm) };
 	struct cmsghdr *c;
 	ssize_t n;
 
-	ck_assert_msg(readable(fd, RIG_MS), "no message, %s was expected", msg_name(type));
+	ck_assert_msg(readable(fd, RIG_MS), "no message, %s was expected",
+	    msg_name(type));
 	n = recvmsg(fd, &mh, MSG_CMSG_CLOEXEC);
 	ck_assert_msg(n > 0, "the link ended, %s was expected", msg_name(type));
 	m.nfds = 0;
@@ -85,7 +90,8 @@ rig_expect(int fd, uint32_t type)
 		memcpy(m.fd, CMSG_DATA(c), m.nfds * sizeof(int));
 	}
 	ck_assert_int_eq(msg_unpack(buf, (size_t)n, &m.type, &m.body), 0);
-	ck_assert_msg(m.type == type, "got %s, %s was expected", msg_name(m.type), msg_name(type));
+	ck_assert_msg(m.type == type, "got %s, %s was expected",
+	    msg_name(m.type), msg_name(type));
 	return (&m);
 }
 
@@ -137,9 +143,17 @@ rig_defaults(struct rig *r)
 {
 	memset(r, 0, sizeof(*r));
 	r->spawn = r->egress = -1;
-	r->http = (struct msg_conf_http){ .queue = 200, .queue_per_key = 150, .runs = 4,
-		.connections = 64, .body_max = 4 * 1024 * 1024, .head_s = 10, .body_s = 10,
-		.queue_s = 20, .first_byte_s = 20, .idle_s = 20, .version = "0.0-test",
+	r->http = (struct msg_conf_http){ .queue = 200,
+		.queue_per_key = 150,
+		.runs = 4,
+		.connections = 64,
+		.body_max = 4 * 1024 * 1024,
+		.head_s = 10,
+		.body_s = 10,
+		.queue_s = 20,
+		.first_byte_s = 20,
+		.idle_s = 20,
+		.version = "0.0-test",
 		.instance = "rig" };
 }
 
@@ -174,8 +188,12 @@ unix_listen(const char *path)
 static void
 send_rows(struct rig *r, const char *cert, const char *key)
 {
-	struct msg_conf_provider demo = { .name = "demo", .timeout_s = 30, .installed = 1 };
-	struct msg_conf_model model = { .name = "demo", .provider = "demo", .model = "demo-1" };
+	struct msg_conf_provider demo = {
+		.name = "demo", .timeout_s = 30, .installed = 1
+	};
+	struct msg_conf_model model = {
+		.name = "demo", .provider = "demo", .model = "demo-1"
+	};
 	struct msg_conf_listen l = { .text = "rig" };
 	struct msg_conf_tls tls = { .id = 1 };
 	int fd[2];
@@ -205,7 +223,8 @@ send_rows(struct rig *r, const char *cert, const char *key)
 }
 
 void
-rig_configure(struct rig *r, uint64_t generation, const char *cert, const char *key)
+rig_configure(
+    struct rig *r, uint64_t generation, const char *cert, const char *key)
 {
 	struct msg_generation g = { generation };
 
@@ -228,22 +247,27 @@ launch(int channel)
 	else
 		(void)dup2(channel, 3);
 	(void)dup2(open("/dev/null", O_RDWR), 0);
-	/* The cage has no ptrace(2), by which leaks are looked for, nor sigaltstack(2). */
+	/* The cage has no ptrace(2), by which leaks are looked for, nor
+	 * sigaltstack(2). */
 	(void)setenv("ASAN_OPTIONS", "detect_leaks=0:use_sigaltstack=0", 1);
-	execl(OLPD_HTTP, "olpd-http", getenv("RIG_VERBOSE") != NULL ? "-v" : NULL, NULL);
+	execl(OLPD_HTTP, "olpd-http",
+	    getenv("RIG_VERBOSE") != NULL ? "-v" : NULL, NULL);
 	_exit(127);
 }
 
 void
 rig_start(struct rig *r)
 {
-	struct msg_cage cage = { .privileged = geteuid() == 0, .uid = 69990, .gid = 69990 };
+	struct msg_cage cage = {
+		.privileged = geteuid() == 0, .uid = 69990, .gid = 69990
+	};
 	int fd[2];
 
 	(void)strlcpy(r->dir, "/tmp/olp-rig.XXXXXX", sizeof(r->dir));
 	ck_assert_ptr_nonnull(mkdtemp(r->dir));
 	ck_assert_int_eq(chmod(r->dir, 0755), 0);
-	(void)snprintf(r->unix_path, sizeof(r->unix_path), "%s/api.sock", r->dir);
+	(void)snprintf(
+	    r->unix_path, sizeof(r->unix_path), "%s/api.sock", r->dir);
 	r->listen[0] = tcp_listen(&r->port);
 	r->listen[1] = unix_listen(r->unix_path);
 	r->listen[2] = tcp_listen(&r->tls_port);
@@ -251,7 +275,8 @@ rig_start(struct rig *r)
 	r->pid = launch(fd[1]);
 	close(fd[1]);
 	r->master = fd[0];
-	ck_assert_uint_eq(rig_expect(r->master, MT_HELLO)->body.m_HELLO.proc, PROC_HTTP);
+	ck_assert_uint_eq(
+	    rig_expect(r->master, MT_HELLO)->body.m_HELLO.proc, PROC_HTTP);
 	(void)strlcpy(cage.root, r->dir, sizeof(cage.root));
 	rig_send(r->master, MT_CAGE, &cage, NULL, 0);
 	rig_configure(r, 1, NULL, NULL);
@@ -267,7 +292,8 @@ rig_stop(struct rig *r)
 
 	close(r->master);
 	ck_assert_int_eq(waitpid(r->pid, &status, 0), r->pid);
-	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "olpd-http ended with %#x", status);
+	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0,
+	    "olpd-http ended with %#x", status);
 	if (r->spawn != -1)
 		close(r->spawn);
 	if (r->egress != -1)
@@ -282,7 +308,9 @@ rig_stop(struct rig *r)
 static int
 link_new(struct rig *r, enum proc peer, uint32_t instance)
 {
-	struct msg_link m = { .peer = peer, .instance = instance, .generation = ++r->generation };
+	struct msg_link m = { .peer = peer,
+		.instance = instance,
+		.generation = ++r->generation };
 	int fd[2];
 
 	pair(fd);
@@ -294,9 +322,13 @@ link_new(struct rig *r, enum proc peer, uint32_t instance)
 void
 rig_spawn(struct rig *r)
 {
-	struct msg_posture p = { .available = 1, .active = 1, .enforcement = "full; uid" };
-	struct msg_posture_provider pp = { .name = "demo", .read_protection = "no-tools",
-		.tier = "shared-os-user", .enforcement = "full" };
+	struct msg_posture p = {
+		.available = 1, .active = 1, .enforcement = "full; uid"
+	};
+	struct msg_posture_provider pp = { .name = "demo",
+		.read_protection = "no-tools",
+		.tier = "shared-os-user",
+		.enforcement = "full" };
 
 	if (r->spawn != -1)
 		close(r->spawn);
@@ -319,7 +351,9 @@ uint64_t
 rig_auth(struct rig *r, const char *key_id, int owner)
 {
 	static uint64_t grant = 1000;
-	struct msg_auth_ok ok = { .owner = owner, .providers_n = 1, .runs = 100 };
+	struct msg_auth_ok ok = {
+		.owner = owner, .providers_n = 1, .runs = 100
+	};
 	struct rig_msg *m = rig_expect(r->spawn, MT_AUTH);
 
 	ok.auth_id = m->body.m_AUTH.auth_id;
@@ -362,7 +396,8 @@ rig_run_start(struct rig *r, struct rig_run *run)
 void
 rig_run_started(struct rig *r, struct rig_run *run, uint32_t egress)
 {
-	struct msg_run_started m = { .run_id = run->id, .egress = egress,
+	struct msg_run_started m = { .run_id = run->id,
+		.egress = egress,
 		.enforcement = "full; uid; userns" };
 	int out[2], err[2], fds[2];
 
@@ -380,7 +415,9 @@ rig_run_started(struct rig *r, struct rig_run *run, uint32_t egress)
 void
 rig_run_failed(struct rig *r, const struct rig_run *run, enum olp_err err)
 {
-	struct msg_run_failed m = { .run_id = run->id, .err = err, .detail = "step /secret/path" };
+	struct msg_run_failed m = {
+		.run_id = run->id, .err = err, .detail = "step /secret/path"
+	};
 
 	rig_send(r->spawn, MT_RUN_FAILED, &m, NULL, 0);
 }
@@ -407,13 +444,15 @@ rig_run_exited(struct rig *r, struct rig_run *run)
 void
 rig_expect_kill(struct rig *r, const struct rig_run *run)
 {
-	ck_assert_uint_eq(rig_expect(r->spawn, MT_RUN_KILL)->body.m_RUN_KILL.run_id, run->id);
+	ck_assert_uint_eq(
+	    rig_expect(r->spawn, MT_RUN_KILL)->body.m_RUN_KILL.run_id, run->id);
 }
 
 void
 rig_say(const struct rig_run *run, const char *line)
 {
-	ck_assert_int_eq(write(run->out, line, strlen(line)), (ssize_t)strlen(line));
+	ck_assert_int_eq(
+	    write(run->out, line, strlen(line)), (ssize_t)strlen(line));
 	ck_assert_int_eq(write(run->out, "\n", 1), 1);
 }
 
@@ -422,7 +461,8 @@ rig_say_text(const struct rig_run *run, const char *text)
 {
 	char line[4096];
 
-	(void)snprintf(line, sizeof(line), "{\"type\":\"text\",\"text\":\"%s\"}", text);
+	(void)snprintf(
+	    line, sizeof(line), "{\"type\":\"text\",\"text\":\"%s\"}", text);
 	rig_say(run, line);
 }
 
@@ -438,10 +478,16 @@ rig_say_answer(const struct rig_run *run, const char *text)
 void
 rig_closed(struct rig *r, uint64_t run, int opened, uint32_t status)
 {
-	struct msg_out_closed m = { .run_id = run, .opened = opened, .requests = (uint32_t)opened,
-		.status = status, .complete = 1, .in_tokens = 11, .out_tokens = 7 };
+	struct msg_out_closed m = { .run_id = run,
+		.opened = opened,
+		.requests = (uint32_t)opened,
+		.status = status,
+		.complete = 1,
+		.in_tokens = 11,
+		.out_tokens = 7 };
 
-	ck_assert_uint_eq(rig_expect(r->egress, MT_OUT_CLOSE)->body.m_OUT_CLOSE.run_id, run);
+	ck_assert_uint_eq(
+	    rig_expect(r->egress, MT_OUT_CLOSE)->body.m_OUT_CLOSE.run_id, run);
 	rig_send(r->egress, MT_OUT_CLOSED, &m, NULL, 0);
 }
 
@@ -450,7 +496,8 @@ rig_closed(struct rig *r, uint64_t run, int opened, uint32_t status)
 int
 rig_connect(const struct rig *r)
 {
-	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons((uint16_t)r->port) };
+	struct sockaddr_in a = { .sin_family = AF_INET,
+		.sin_port = htons((uint16_t)r->port) };
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -480,7 +527,8 @@ rig_post(int fd, const char *body)
 
 	(void)snprintf(head, sizeof(head),
 	    "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\n"
-	    "Authorization: Bearer olp_good\r\nContent-Type: application/json\r\n"
+	    "Authorization: Bearer olp_good\r\nContent-Type: "
+	    "application/json\r\n"
 	    "Content-Length: %zu\r\n\r\n",
 	    strlen(body));
 	rig_write(fd, head);
@@ -493,7 +541,8 @@ rig_post_text(int fd, const char *model, const char *text, int stream)
 	char body[65536];
 
 	(void)snprintf(body, sizeof(body),
-	    "{\"model\":\"%s\",\"stream\":%s,\"messages\":[{\"role\":\"user\",\"content\":\"%s\"}]}",
+	    "{\"model\":\"%s\",\"stream\":%s,\"messages\":[{\"role\":\"user\","
+	    "\"content\":\"%s\"}]}",
 	    model, stream ? "true" : "false", text);
 	rig_post(fd, body);
 }
@@ -503,7 +552,8 @@ rig_get(int fd, const char *path, const char *token)
 {
 	char head[1024];
 
-	(void)snprintf(head, sizeof(head), "GET %s HTTP/1.1\r\nHost: localhost\r\n%s%s%s\r\n", path,
+	(void)snprintf(head, sizeof(head),
+	    "GET %s HTTP/1.1\r\nHost: localhost\r\n%s%s%s\r\n", path,
 	    token != NULL ? "x-api-key: " : "", token != NULL ? token : "",
 	    token != NULL ? "\r\n" : "");
 	rig_write(fd, head);
@@ -517,7 +567,8 @@ rig_until(int fd, const char *text)
 	int c;
 
 	buf[0] = '\0';
-	while (len < strlen(text) || strcmp(buf + len - strlen(text), text) != 0) {
+	while (
+	    len < strlen(text) || strcmp(buf + len - strlen(text), text) != 0) {
 		if ((c = byte(fd)) == -1 || len + 2 >= sizeof(buf))
 			ck_abort_msg("end before '%s': '%s'", text, buf);
 		buf[len++] = (char)c;
@@ -627,8 +678,8 @@ rig_expect_error(int fd, int status, const char *code)
 
 	rig_answer(fd, &a);
 	(void)snprintf(want, sizeof(want), "\"code\":\"%s\"", code);
-	ck_assert_msg(a.status == status && strstr(a.body, want) != NULL, "wanted %d %s, got %s%s",
-	    status, code, a.head, a.body);
+	ck_assert_msg(a.status == status && strstr(a.body, want) != NULL,
+	    "wanted %d %s, got %s%s", status, code, a.head, a.body);
 	ck_assert_str_ne(rig_field(&a, "X-OLP-Request-Id"), "");
 	ck_assert_ptr_null(strstr(a.body, "/secret"));
 	rig_answer_free(&a);

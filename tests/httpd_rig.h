@@ -32,7 +32,7 @@ struct rig {
 	int port, tls_port;
 	char dir[64];
 	char unix_path[96];
-	uint64_t generation; /* of links */
+	uint64_t generation;       /* of links */
 	struct msg_conf_http http; /* change before rig_start() */
 	int no_spawn;
 	int listen[3];
@@ -41,22 +41,27 @@ struct rig {
 void rig_defaults(struct rig *);
 void rig_start(struct rig *);
 void rig_stop(struct rig *);
-/* Configuration again, with these listeners; cert and key are PEM files, NULL: no TLS listener. */
-void rig_configure(struct rig *, uint64_t generation, const char *cert, const char *key);
+/* Configuration again, with these listeners; cert and key are PEM files, NULL:
+ * no TLS listener. */
+void rig_configure(
+    struct rig *, uint64_t generation, const char *cert, const char *key);
 
 /* Links. rig_spawn() replaces the one before, which is closed. */
 void rig_spawn(struct rig *);
 void rig_egress(struct rig *, uint32_t instance);
 
 /* Messages. */
-void rig_send(int fd, uint32_t type, const void *m, const int *fds, size_t nfds);
-/* The next message, which must be of this type; its descriptors are the caller's. */
+void rig_send(
+    int fd, uint32_t type, const void *m, const int *fds, size_t nfds);
+/* The next message, which must be of this type; its descriptors are the
+ * caller's. */
 struct rig_msg *rig_expect(int fd, uint32_t type);
 int rig_quiet(int fd, int ms); /* 1: nothing came */
 int rig_eof(int fd);           /* 1: the link was closed within RIG_MS */
 
 /* Spawn's usual answers. */
-uint64_t rig_auth(struct rig *, const char *key_id, int owner); /* expects AUTH; the grant it gave */
+uint64_t rig_auth(struct rig *, const char *key_id,
+    int owner); /* expects AUTH; the grant it gave */
 void rig_auth_no(struct rig *, enum olp_err);
 struct rig_run {
 	uint64_t id;
@@ -64,15 +69,18 @@ struct rig_run {
 	int out, err; /* write ends of the client's */
 	char input[65536];
 };
-void rig_run_start(struct rig *, struct rig_run *);              /* expects RUN_START */
+void rig_run_start(struct rig *, struct rig_run *); /* expects RUN_START */
 void rig_run_started(struct rig *, struct rig_run *, uint32_t egress);
 void rig_run_failed(struct rig *, const struct rig_run *, enum olp_err);
 void rig_run_exited(struct rig *, struct rig_run *);
 void rig_expect_kill(struct rig *, const struct rig_run *);
-void rig_say(const struct rig_run *, const char *line);          /* a line of the client's stdout */
+void rig_say(const struct rig_run *,
+    const char *line); /* a line of the client's stdout */
 void rig_say_text(const struct rig_run *, const char *text);
-void rig_say_answer(const struct rig_run *, const char *text);   /* start, text, usage 3 and 5, stop */
-void rig_closed(struct rig *, uint64_t run, int opened, uint32_t status); /* expects OUT_CLOSE */
+void rig_say_answer(const struct rig_run *,
+    const char *text); /* start, text, usage 3 and 5, stop */
+void rig_closed(struct rig *, uint64_t run, int opened,
+    uint32_t status); /* expects OUT_CLOSE */
 
 /* Callers. */
 int rig_connect(const struct rig *);
@@ -93,7 +101,8 @@ struct rig_answer {
 };
 void rig_answer(int fd, struct rig_answer *);
 void rig_answer_free(struct rig_answer *);
-const char *rig_field(const struct rig_answer *, const char *name); /* "" when absent */
+const char *rig_field(
+    const struct rig_answer *, const char *name); /* "" when absent */
 /* An error answer with this status and code. */
 void rig_expect_error(int fd, int status, const char *code);
 

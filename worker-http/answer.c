@@ -83,7 +83,9 @@ answer_upstream(uint32_t status)
 	case 529:
 		return (ERR_PROVIDER_OVERLOADED);
 	default:
-		return (status == 0 || (status >= 200 && status <= 299) ? ERR_OK : ERR_PROVIDER);
+		return (status == 0 || (status >= 200 && status <= 299)
+			? ERR_OK
+			: ERR_PROVIDER);
 	}
 }
 
@@ -107,13 +109,16 @@ error_type(int status)
 }
 
 void
-answer_error(struct evbuffer *out, enum olp_err e, const char *message, const char *param)
+answer_error(struct evbuffer *out, enum olp_err e, const char *message,
+    const char *param)
 {
 	json_put(out, "{\"error\":{");
-	json_put_member(out, "message", message != NULL ? message : err_text(e));
+	json_put_member(
+	    out, "message", message != NULL ? message : err_text(e));
 	json_put_member(out, "type", error_type(answer_status(e)));
 	json_put_member(out, "code", err_name(e));
-	json_put_member(out, "param", param != NULL && param[0] != '\0' ? param : NULL);
+	json_put_member(
+	    out, "param", param != NULL && param[0] != '\0' ? param : NULL);
 	json_put(out, "}}");
 }
 
@@ -164,7 +169,8 @@ static void
 put_framing(struct evbuffer *out, const struct answer *a)
 {
 	if (a->length >= 0)
-		http_put_fieldf(out, "Content-Length", "%lld", (long long)a->length);
+		http_put_fieldf(
+		    out, "Content-Length", "%lld", (long long)a->length);
 	else if (a->minor > 0)
 		http_put_field(out, "Transfer-Encoding", "chunked");
 	if (!a->keep_alive)
@@ -184,7 +190,8 @@ put_v1(struct evbuffer *out, const struct answer *a)
 	http_put_field(out, "X-OLP-Cache", "off");
 	put_clean(out, "X-OLP-Enforcement", a->enforcement);
 	put_clean(out, "X-OLP-Ignored", a->ignored);
-	http_put_fieldf(out, "X-OLP-Latency-Ms", "%llu", (unsigned long long)a->latency_ms);
+	http_put_fieldf(
+	    out, "X-OLP-Latency-Ms", "%llu", (unsigned long long)a->latency_ms);
 }
 
 void

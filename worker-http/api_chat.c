@@ -39,7 +39,9 @@ finish_reason(enum stop_reason s)
 static void
 put_start(struct evbuffer *out, const struct job *j, const char *object)
 {
-	json_putf(out, "{\"id\":\"chatcmpl-%s\",\"object\":\"%s\",\"created\":%llu,\"model\":",
+	json_putf(out,
+	    "{\"id\":\"chatcmpl-%s\",\"object\":\"%s\",\"created\":%llu,"
+	    "\"model\":",
 	    j->request_id, object, (unsigned long long)j->created);
 	json_put_str(out, j->model);
 	json_put(out, ",");
@@ -49,20 +51,26 @@ static void
 put_usage(struct evbuffer *out, const struct job_usage *u)
 {
 	json_putf(out,
-	    "\"usage\":{\"prompt_tokens\":%llu,\"completion_tokens\":%llu,\"total_tokens\":%llu,"
+	    "\"usage\":{\"prompt_tokens\":%llu,\"completion_tokens\":%llu,"
+	    "\"total_tokens\":%llu,"
 	    "\"prompt_tokens_details\":{\"cached_tokens\":%llu}}",
 	    (unsigned long long)u->prompt, (unsigned long long)u->completion,
-	    (unsigned long long)(u->prompt + u->completion), (unsigned long long)u->cached);
+	    (unsigned long long)(u->prompt + u->completion),
+	    (unsigned long long)u->cached);
 }
 
 static void
 chat_whole(struct job *j, struct evbuffer *out)
 {
 	put_start(out, j, "chat.completion");
-	json_put(out, "\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\",\"content\":\"");
+	json_put(out,
+	    "\"choices\":[{\"index\":0,\"message\":{\"role\":\"assistant\","
+	    "\"content\":\"");
 	if (evbuffer_add_buffer(out, j->text) == -1)
 		fatalx("chat: cannot append");
-	json_putf(out, "\",\"refusal\":null},\"logprobs\":null,\"finish_reason\":\"%s\"}],",
+	json_putf(out,
+	    "\",\"refusal\":null},\"logprobs\":null,\"finish_reason\":\"%s\"}]"
+	    ",",
 	    finish_reason(j->stop));
 	put_usage(out, &j->usage);
 	json_put(out, "}");
@@ -87,7 +95,8 @@ frame_start(struct job *j)
 	size_t n;
 
 	put_start(b, j, "chat.completion.chunk");
-	if (j->include_usage) /* as OpenAI does: null in all frames but the last */
+	if (j->include_usage) /* as OpenAI does: null in all frames but the last
+			       */
 		json_put(b, "\"usage\":null,");
 	json_put(b, "\"choices\":[{\"index\":0,\"delta\":{");
 	n = evbuffer_get_length(b);
@@ -173,7 +182,8 @@ static const struct job_format chat_format = {
 };
 
 static int
-render(struct job *j, const struct ir *ir, const struct provider_render *r, struct ir_bad *bad)
+render(struct job *j, const struct ir *ir, const struct provider_render *r,
+    struct ir_bad *bad)
 {
 	char err[LIM_TEXT] = "";
 
@@ -221,7 +231,8 @@ api_chat_start(struct job *j)
 	struct ir *ir;
 	int r = -1;
 
-	if ((ir = ir_from_chat((const char *)evbuffer_pullup(body, -1), len, &bad)) != NULL)
+	if ((ir = ir_from_chat(
+		 (const char *)evbuffer_pullup(body, -1), len, &bad)) != NULL)
 		r = take(j, ir, &bad);
 	ir_free(ir);
 	if (r == 0)

@@ -42,15 +42,16 @@ struct conn {
 	const struct http_head *head; /* of the request at hand; the parser's */
 	struct job *job;
 	struct event *timer;
-	struct event *watch;  /* for the caller's end while nothing is read */
-	int watch_fd;         /* a duplicate: edge-triggered, which the socket's own events are not */
+	struct event *watch; /* for the caller's end while nothing is read */
+	int watch_fd; /* a duplicate: edge-triggered, which the socket's own
+			 events are not */
 	enum conn_state state;
-	int begun;            /* CONN_HEAD: a first byte has come */
-	int whole;            /* the request's body was read to its end */
-	int linger;           /* CONN_CLOSING: the caller may still be sending */
-	int eof;              /* CONN_CLOSING: it has ended */
-	size_t drained;       /* CONN_CLOSING: bytes thrown away */
-	struct hold hold;     /* what the output buffer keeps */
+	int begun;        /* CONN_HEAD: a first byte has come */
+	int whole;        /* the request's body was read to its end */
+	int linger;       /* CONN_CLOSING: the caller may still be sending */
+	int eof;          /* CONN_CLOSING: it has ended */
+	size_t drained;   /* CONN_CLOSING: bytes thrown away */
+	struct hold hold; /* what the output buffer keeps */
 };
 
 static TAILQ_HEAD(, conn) conns = TAILQ_HEAD_INITIALIZER(conns);
@@ -128,12 +129,13 @@ conn_stop_reading(struct conn *c)
 {
 	if (c->watch != NULL)
 		return;
-	if ((c->watch_fd = fcntl(bufferevent_getfd(c->bev), F_DUPFD_CLOEXEC, 0)) == -1) {
+	if ((c->watch_fd = fcntl(
+		 bufferevent_getfd(c->bev), F_DUPFD_CLOEXEC, 0)) == -1) {
 		log_warn("connection: cannot watch it");
 		return; /* goes on reading; its bound is the buffer's own */
 	}
-	c->watch = event_new(
-	    worker_base(), c->watch_fd, EV_READ | EV_CLOSED | EV_ET | EV_PERSIST, watch_cb, c);
+	c->watch = event_new(worker_base(), c->watch_fd,
+	    EV_READ | EV_CLOSED | EV_ET | EV_PERSIST, watch_cb, c);
 	if (c->watch == NULL || event_add(c->watch, NULL) == -1)
 		fatalx("connection: event_add");
 	bufferevent_disable(c->bev, EV_READ);
@@ -148,8 +150,8 @@ read_on(struct conn *c)
 		bufferevent_enable(c->bev, EV_READ);
 	}
 	if (evbuffer_get_length(bufferevent_get_input(c->bev)) > 0)
-		bufferevent_trigger(
-		    c->bev, EV_READ, BEV_TRIG_IGNORE_WATERMARKS | BEV_TRIG_DEFER_CALLBACKS);
+		bufferevent_trigger(c->bev, EV_READ,
+		    BEV_TRIG_IGNORE_WATERMARKS | BEV_TRIG_DEFER_CALLBACKS);
 }
 
 /* The end of a connection */
@@ -158,7 +160,8 @@ static void
 closing_begin(struct conn *c)
 {
 	c->state = CONN_CLOSING;
-	c->linger = !c->whole || evbuffer_get_length(bufferevent_get_input(c->bev)) > 0;
+	c->linger =
+	    !c->whole || evbuffer_get_length(bufferevent_get_input(c->bev)) > 0;
 	timer_set(c, 0);
 	bufferevent_setwatermark(c->bev, EV_WRITE, 0, 0);
 	read_on(c);
@@ -224,8 +227,8 @@ read_head(struct conn *c)
 	timer_set(c, 0);
 	if (r == HTTP_BAD) {
 		status = http_error_status(c->parser);
-		job_bad_head(c, status == 413 ? ERR_TOO_LARGE : ERR_BAD_REQUEST, status,
-		    http_error(c->parser));
+		job_bad_head(c, status == 413 ? ERR_TOO_LARGE : ERR_BAD_REQUEST,
+		    status, http_error(c->parser));
 		return (1);
 	}
 	c->whole = c->head->framing == HTTP_NO_BODY ||
@@ -252,7 +255,8 @@ read_body(struct conn *c)
 	case HTTP_BAD:
 		timer_set(c, 0);
 		status = http_error_status(c->parser);
-		job_body_failed(c->job, status == 413 ? ERR_TOO_LARGE : ERR_BAD_REQUEST, status,
+		job_body_failed(c->job,
+		    status == 413 ? ERR_TOO_LARGE : ERR_BAD_REQUEST, status,
 		    http_error(c->parser));
 		return (1);
 	case HTTP_MORE:
@@ -282,8 +286,8 @@ conn_process(struct conn *c)
 			more = read_body(c);
 			break;
 		case CONN_BUSY:
-			if (evbuffer_get_length(bufferevent_get_input(c->bev)) >=
-			    LIM_HTTPD_PIPELINE)
+			if (evbuffer_get_length(bufferevent_get_input(
+				c->bev)) >= LIM_HTTPD_PIPELINE)
 				conn_stop_reading(c);
 			return;
 		case CONN_CLOSING:
@@ -326,7 +330,8 @@ event_cb(struct bufferevent *bev, short what, void *arg)
 	(void)bev;
 	if (what & BEV_EVENT_CONNECTED)
 		return; /* the TLS handshake is done */
-	/* An answer that is complete is still delivered to who only ended its sending side. */
+	/* An answer that is complete is still delivered to who only ended its
+	 * sending side. */
 	if (what & BEV_EVENT_EOF && c->job == NULL && conn_backlog(c) > 0) {
 		if (c->state != CONN_CLOSING)
 			closing_begin(c);
@@ -368,11 +373,12 @@ bev_new(int fd, SSL_CTX *tls)
 	SSL *ssl;
 
 	if (tls == NULL)
-		return (bufferevent_socket_new(worker_base(), fd, BEV_OPT_CLOSE_ON_FREE));
+		return (bufferevent_socket_new(
+		    worker_base(), fd, BEV_OPT_CLOSE_ON_FREE));
 	if ((ssl = SSL_new(tls)) == NULL)
 		return (NULL);
-	bev = bufferevent_openssl_socket_new(
-	    worker_base(), fd, ssl, BUFFEREVENT_SSL_ACCEPTING, BEV_OPT_CLOSE_ON_FREE);
+	bev = bufferevent_openssl_socket_new(worker_base(), fd, ssl,
+	    BUFFEREVENT_SSL_ACCEPTING, BEV_OPT_CLOSE_ON_FREE);
 	if (bev == NULL)
 		SSL_free(ssl);
 	else
@@ -445,7 +451,8 @@ conn_go_on(struct conn *c)
 
 	if (c->state != CONN_BODY)
 		return;
-	if (c->head->expect_continue && evbuffer_get_length(job_body(c->job)) == 0 &&
+	if (c->head->expect_continue &&
+	    evbuffer_get_length(job_body(c->job)) == 0 &&
 	    evbuffer_get_length(bufferevent_get_input(c->bev)) == 0) {
 		http_put_status_line(out, 100);
 		http_put_end(out);
@@ -456,7 +463,8 @@ conn_go_on(struct conn *c)
 int
 conn_keeps(const struct conn *c)
 {
-	return (c->head != NULL && c->head->keep_alive && c->whole && !server_draining());
+	return (c->head != NULL && c->head->keep_alive && c->whole &&
+	    !server_draining());
 }
 
 int

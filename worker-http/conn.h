@@ -17,20 +17,24 @@ struct conn;
 struct evbuffer;
 struct http_head;
 
-/* Takes the descriptor. tls NULL: cleartext. refuse: there are too many, say so and close. */
+/* Takes the descriptor. tls NULL: cleartext. refuse: there are too many, say so
+ * and close. */
 void conn_new(int fd, SSL_CTX *tls, int refuse);
 void conn_drain_all(void); /* stopping: close those that wait for a request */
 
 /* For the job, which is told with job_gone() when the caller leaves. */
 struct evbuffer *conn_out(struct conn *);
-/* Bytes written but not yet taken by the kernel; over LIM_HTTPD_OUT_HIGH job_room() tells when it is well below. */
+/* Bytes written but not yet taken by the kernel; over LIM_HTTPD_OUT_HIGH
+ * job_room() tells when it is well below. */
 size_t conn_backlog(struct conn *);
-/* The caller is known: send 100 Continue if it waits for that, read the body on. */
+/* The caller is known: send 100 Continue if it waits for that, read the body
+ * on. */
 void conn_go_on(struct conn *);
 void conn_stop_reading(struct conn *);
 /* Will it take another request after this one, as things stand? */
 int conn_keeps(const struct conn *);
-int conn_minor(const struct conn *); /* of the request's HTTP/1.x; 1 where there is none */
+int conn_minor(
+    const struct conn *); /* of the request's HTTP/1.x; 1 where there is none */
 /*
  * The job is over and its answer is written.  keep 0: close behind it; else
  * the connection serves on if conn_keeps().  What the answer still

@@ -76,13 +76,15 @@ head_host(const struct http_head *h)
 	const char *s = http_field(h, "host");
 	struct head_host host;
 
-	return (s == NULL || head_parse_host(s, &host) == 0 ? ERR_OK : ERR_HOST);
+	return (
+	    s == NULL || head_parse_host(s, &host) == 0 ? ERR_OK : ERR_HOST);
 }
 
 enum olp_err
 head_origin(const struct http_head *h)
 {
-	const char *origin = http_field(h, "origin"), *host = http_field(h, "host");
+	const char *origin = http_field(h, "origin"),
+		   *host = http_field(h, "host");
 	struct head_host ours, theirs;
 	unsigned int usual;
 
@@ -99,7 +101,8 @@ head_origin(const struct http_head *h)
 		return (ERR_ORIGIN);
 	if (head_parse_host(origin + (usual == 80 ? 7 : 8), &theirs) == -1)
 		return (ERR_ORIGIN);
-	/* A proxy may end TLS before us, so the page's scheme says which port is meant. */
+	/* A proxy may end TLS before us, so the page's scheme says which port
+	 * is meant. */
 	if (ours.port == 0)
 		ours.port = usual;
 	if (theirs.port == 0)
@@ -191,7 +194,8 @@ head_decode(const char *s, char *buf, size_t size)
 			buf[n++] = *s;
 			continue;
 		}
-		if ((hi = hex(s[1])) == -1 || (lo = hex(s[2])) == -1 || (hi | lo) == 0)
+		if ((hi = hex(s[1])) == -1 || (lo = hex(s[2])) == -1 ||
+		    (hi | lo) == 0)
 			return (-1);
 		buf[n++] = (char)(hi << 4 | lo);
 		s += 2;

@@ -15,10 +15,11 @@ struct http_head;
 
 /* host or host[:port], taken apart. */
 struct head_host {
-	char name[256]; /* lower case; an IPv6 address with its brackets */
+	char name[256];    /* lower case; an IPv6 address with its brackets */
 	unsigned int port; /* 0: none was given */
 };
-/* 0, or -1 when it is neither a name, an IPv4 address nor a bracketed IPv6 one, with 1 to 65535 behind. */
+/* 0, or -1 when it is neither a name, an IPv4 address nor a bracketed IPv6 one,
+ * with 1 to 65535 behind. */
 int head_parse_host(const char *, struct head_host *);
 
 /* ERR_OK or ERR_HOST. HTTP/1.0 may have none. */

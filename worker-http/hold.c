@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* The account of bytes kept for callers.  Runs in worker-http; owns the counts only. */
+/* The account of bytes kept for callers.  Runs in worker-http; owns the counts
+ * only. */
 #include "worker-http/hold.h"
 
 #include <bsd/string.h>
@@ -64,7 +65,8 @@ hold_add(struct hold *h, const char *key_id, size_t bytes)
 	struct hold_key *k = h->key != NULL ? h->key : key_get(key_id);
 	size_t all = bound(LIM_HTTPD_HELD), one = bound(LIM_HTTPD_HELD_KEY);
 
-	if (self.bytes > all || bytes > all - self.bytes || k->bytes > one || bytes > one - k->bytes) {
+	if (self.bytes > all || bytes > all - self.bytes || k->bytes > one ||
+	    bytes > one - k->bytes) {
 		key_drop(k);
 		return (-1);
 	}

@@ -19,11 +19,12 @@ struct hold {
 
 /* One body may always be held, whatever its configured limit. */
 void hold_body_max(uint64_t bytes);
-/* 0, or -1: a bound would be passed, and nothing was added. The key is that of the first call. */
+/* 0, or -1: a bound would be passed, and nothing was added. The key is that of
+ * the first call. */
 int hold_add(struct hold *, const char *key_id, size_t bytes);
 void hold_sub(struct hold *, size_t bytes);
-void hold_release(struct hold *);                     /* all of it */
-void hold_move(struct hold *to, struct hold *from);   /* `to` holds nothing */
+void hold_release(struct hold *);                   /* all of it */
+void hold_move(struct hold *to, struct hold *from); /* `to` holds nothing */
 size_t hold_total(void);
 
 #endif

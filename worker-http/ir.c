@@ -19,7 +19,8 @@
 #include "worker-http/params.h"
 
 int
-ir_fail(struct ir_bad *bad, enum olp_err err, const char *param, const char *fmt, ...)
+ir_fail(struct ir_bad *bad, enum olp_err err, const char *param,
+    const char *fmt, ...)
 {
 	va_list ap;
 
@@ -39,7 +40,8 @@ ir_ignored(struct ir *ir, const char *name)
 	char *all;
 
 	for (; at != NULL && (at = strstr(at, name)) != NULL; at += len)
-		if ((at == ir->ignored || at[-1] == ' ') && (at[len] == '\0' || at[len] == ','))
+		if ((at == ir->ignored || at[-1] == ' ') &&
+		    (at[len] == '\0' || at[len] == ','))
 			return;
 	if (ir->ignored == NULL) {
 		ir->ignored = xstrdup(name);
@@ -120,7 +122,8 @@ fail_at(struct place *at, enum olp_err err, const char *what, const char *text)
 }
 
 static int
-fail_part(struct place *at, enum olp_err err, const char *what, const char *text)
+fail_part(
+    struct place *at, enum olp_err err, const char *what, const char *text)
 {
 	char path[48];
 
@@ -132,36 +135,43 @@ fail_part(struct place *at, enum olp_err err, const char *what, const char *text
 static int
 take_part(struct place *at, json_t *part, struct text *out)
 {
-	static const char *const media[] = { "image_url", "input_image", "input_audio", "file" };
+	static const char *const media[] = { "image_url", "input_image",
+		"input_audio", "file" };
 	const char *type = json_string_value(json_object_get(part, "type"));
 	json_t *str;
 	size_t i;
 
 	if (!json_is_object(part))
-		return (fail_part(at, ERR_BAD_REQUEST, "", "must be an object"));
+		return (
+		    fail_part(at, ERR_BAD_REQUEST, "", "must be an object"));
 	if (type == NULL)
-		return (fail_part(at, ERR_BAD_REQUEST, "type", "must be a string"));
+		return (
+		    fail_part(at, ERR_BAD_REQUEST, "type", "must be a string"));
 	for (i = 0; i < sizeof(media) / sizeof(media[0]); i++)
 		if (strcmp(type, media[i]) == 0)
 			return (fail_part(at, ERR_UNSUPPORTED, media[i],
 			    "is not supported: only text can be sent"));
 	if (strcmp(type, "text") != 0 && strcmp(type, "refusal") != 0)
-		return (fail_part(at, ERR_BAD_REQUEST, "type", "is not a known kind of content"));
+		return (fail_part(at, ERR_BAD_REQUEST, "type",
+		    "is not a known kind of content"));
 	if (!json_is_string(str = json_object_get(part, type)))
-		return (fail_part(at, ERR_BAD_REQUEST, type, "must be a string"));
+		return (
+		    fail_part(at, ERR_BAD_REQUEST, type, "must be a string"));
 	text_join(out, str, "\n");
 	return (0);
 }
 
 static int
-take_content(struct place *at, json_t *content, int may_be_null, struct text *out)
+take_content(
+    struct place *at, json_t *content, int may_be_null, struct text *out)
 {
 	size_t n = json_array_size(content);
 
 	if (content == NULL || json_is_null(content))
-		return (may_be_null ? 0
-				    : fail_at(at, ERR_BAD_REQUEST, "content",
-					  "must be a string or an array of parts"));
+		return (may_be_null
+			? 0
+			: fail_at(at, ERR_BAD_REQUEST, "content",
+			      "must be a string or an array of parts"));
 	if (json_is_string(content)) {
 		text_join(out, content, "");
 		return (0);
@@ -170,7 +180,8 @@ take_content(struct place *at, json_t *content, int may_be_null, struct text *ou
 		return (fail_at(at, ERR_BAD_REQUEST, "content",
 		    "must be a string or an array of parts"));
 	if (n > LIM_IR_PARTS)
-		return (fail_at(at, ERR_BAD_REQUEST, "content", "has too many parts"));
+		return (fail_at(
+		    at, ERR_BAD_REQUEST, "content", "has too many parts"));
 	for (at->part = 0; at->part < n; at->part++)
 		if (take_part(at, json_array_get(content, at->part), out) == -1)
 			return (-1);
@@ -180,31 +191,37 @@ take_content(struct place *at, json_t *content, int may_be_null, struct text *ou
 static int
 is_nothing(json_t *v)
 {
-	return (v == NULL || json_is_null(v) || (json_is_array(v) && json_array_size(v) == 0));
+	return (v == NULL || json_is_null(v) ||
+	    (json_is_array(v) && json_array_size(v) == 0));
 }
 
 /* Members of a message beside role and content. */
 static int
 take_members(struct place *at, struct ir *ir, json_t *m)
 {
-	/* "refusal" is read by take_assistant(); "annotations" is what answers carry. */
-	static const char *const known[] = { "role", "content", "refusal", "annotations" };
-	static const char *const calls[] = { "tool_calls", "function_call", "audio" };
+	/* "refusal" is read by take_assistant(); "annotations" is what answers
+	 * carry. */
+	static const char *const known[] = { "role", "content", "refusal",
+		"annotations" };
+	static const char *const calls[] = { "tool_calls", "function_call",
+		"audio" };
 	const char *name;
 	json_t *v;
 	size_t i;
 
 	for (i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
 		if (!is_nothing(json_object_get(m, calls[i])))
-			return (fail_at(at, ERR_UNSUPPORTED, calls[i], "is not supported"));
+			return (fail_at(
+			    at, ERR_UNSUPPORTED, calls[i], "is not supported"));
 	if (!is_nothing(json_object_get(m, "name")))
 		ir_ignored(ir, "messages[].name");
-	json_object_foreach(m, name, v) {
+	json_object_foreach(m, name, v)
+	{
 		for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 			if (strcmp(name, known[i]) == 0)
 				break;
-		if (i == sizeof(known) / sizeof(known[0]) && strcmp(name, "name") != 0 &&
-		    !is_nothing(v))
+		if (i == sizeof(known) / sizeof(known[0]) &&
+		    strcmp(name, "name") != 0 && !is_nothing(v))
 			ir_ignored(ir, "messages[].(unknown)");
 	}
 	return (0);
@@ -252,17 +269,20 @@ take_message(struct place *at, struct ir *ir, json_t *m)
 	if (!json_is_object(m))
 		return (fail_at(at, ERR_BAD_REQUEST, "", "must be an object"));
 	if (role == NULL)
-		return (fail_at(at, ERR_BAD_REQUEST, "role", "must be a string"));
+		return (
+		    fail_at(at, ERR_BAD_REQUEST, "role", "must be a string"));
 	if (strcmp(role, "tool") == 0 || strcmp(role, "function") == 0)
-		return (fail_at(at, ERR_UNSUPPORTED, "role", "is not supported: tools are not"));
+		return (fail_at(at, ERR_UNSUPPORTED, "role",
+		    "is not supported: tools are not"));
 	assistant = strcmp(role, "assistant") == 0;
-	if (!assistant && strcmp(role, "user") != 0 && strcmp(role, "system") != 0 &&
-	    strcmp(role, "developer") != 0)
+	if (!assistant && strcmp(role, "user") != 0 &&
+	    strcmp(role, "system") != 0 && strcmp(role, "developer") != 0)
 		return (fail_at(at, ERR_BAD_REQUEST, "role",
 		    "must be system, developer, user or assistant"));
 	if (take_members(at, ir, m) == -1)
 		return (-1);
-	if (take_content(at, json_object_get(m, "content"), assistant, &t) == -1) {
+	if (take_content(at, json_object_get(m, "content"), assistant, &t) ==
+	    -1) {
 		freezero(t.s, t.len);
 		return (-1);
 	}
@@ -283,15 +303,17 @@ ir_take_messages(struct ir *ir, json_t *v, struct ir_bad *bad)
 	struct ir_message *last;
 
 	if (!json_is_array(v))
-		return (ir_fail(bad, ERR_BAD_REQUEST, "messages", "messages must be an array"));
+		return (ir_fail(bad, ERR_BAD_REQUEST, "messages",
+		    "messages must be an array"));
 	if (n > LIM_IR_MESSAGES)
-		return (ir_fail(bad, ERR_BAD_REQUEST, "messages", "messages has more than %d",
-		    LIM_IR_MESSAGES));
+		return (ir_fail(bad, ERR_BAD_REQUEST, "messages",
+		    "messages has more than %d", LIM_IR_MESSAGES));
 	for (at.msg = 0; at.msg < n; at.msg++)
 		if (take_message(&at, ir, json_array_get(v, at.msg)) == -1)
 			return (-1);
 	if ((last = TAILQ_LAST(&ir->messages, ir_messages)) == NULL)
-		return (ir_fail(bad, ERR_BAD_REQUEST, "messages", "messages holds no text of a user"));
+		return (ir_fail(bad, ERR_BAD_REQUEST, "messages",
+		    "messages holds no text of a user"));
 	if (last->role != IR_USER)
 		return (ir_fail(bad, ERR_BAD_REQUEST, "messages",
 		    "the last of messages with any text must be a user's"));
@@ -315,15 +337,18 @@ load(const char *body, size_t len, struct ir_bad *bad)
 		    odd.key[0] != '\0' ? odd.key : "the body", odd.why);
 		return (NULL);
 	}
-	if ((root = json_loadb(body, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &e)) == NULL) {
+	if ((root = json_loadb(body, len,
+		 JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &e)) == NULL) {
 		if ((near = strstr(e.text, " near ")) != NULL)
 			*near = '\0';
-		(void)ir_fail(bad, ERR_BAD_JSON, "", "the body is not valid JSON: %s (line %d, column %d)",
+		(void)ir_fail(bad, ERR_BAD_JSON, "",
+		    "the body is not valid JSON: %s (line %d, column %d)",
 		    e.text, e.line, e.column);
 		return (NULL);
 	}
 	if (!json_is_object(root)) {
-		(void)ir_fail(bad, ERR_BAD_REQUEST, "", "the body must be a JSON object");
+		(void)ir_fail(
+		    bad, ERR_BAD_REQUEST, "", "the body must be a JSON object");
 		json_decref(root);
 		return (NULL);
 	}

@@ -45,6 +45,8 @@ static struct {
 	struct queue *queue;
 	struct event *pump;
 	struct event *retry; /* starts that worker-spawn refused */
+	struct event *alone; /* fires when worker-spawn stays away ... */
+	int is_alone;        /* ... and has fired */
 } self = { .all = TAILQ_HEAD_INITIALIZER(self.all),
 	.asking = TAILQ_HEAD_INITIALIZER(self.asking) };
 
@@ -88,7 +90,8 @@ request_id(char *buf)
 	for (i = 0; i < 26; i++) {
 		bit = i * 5;
 		buf[4 + i] =
-		    digits[(((unsigned int)r[bit / 8] << 8 | r[bit / 8 + 1]) >> (11 - bit % 8)) &
+		    digits[(((unsigned int)r[bit / 8] << 8 | r[bit / 8 + 1]) >>
+			       (11 - bit % 8)) &
 			31];
 	}
 	buf[30] = '\0';
@@ -241,7 +244,8 @@ job_expire(struct job *j, enum olp_err err)
 	job_fail(j, err, NULL, NULL);
 }
 
-/* Silence counts from the last word, and not while the caller keeps us from listening. */
+/* Silence counts from the last word, and not while the caller keeps us from
+ * listening. */
 static int
 phase_over(struct job *j, uint64_t now)
 {
@@ -334,10 +338,13 @@ keep_profile(struct job *j, const struct msg_auth_ok *m)
 	j->key_runs = m->runs;
 	j->nproviders = m->providers_n;
 	j->nmodels = m->models_n;
-	j->providers = xreallocarray(j->providers, j->nproviders + 1, sizeof(*j->providers));
-	j->models = xreallocarray(j->models, j->nmodels + 1, sizeof(*j->models));
+	j->providers = xreallocarray(
+	    j->providers, j->nproviders + 1, sizeof(*j->providers));
+	j->models =
+	    xreallocarray(j->models, j->nmodels + 1, sizeof(*j->models));
 	for (i = 0; i < j->nproviders; i++)
-		(void)strlcpy(j->providers[i], m->providers[i], sizeof(j->providers[i]));
+		(void)strlcpy(
+		    j->providers[i], m->providers[i], sizeof(j->providers[i]));
 	for (i = 0; i < j->nmodels; i++)
 		(void)strlcpy(j->models[i], m->models[i], sizeof(j->models[i]));
 }
@@ -349,7 +356,8 @@ job_h_auth_ok(struct chan *c, struct msg *msg)
 	struct job *j = job_find(m->auth_id);
 
 	(void)c;
-	if (self.asked == 0 || m->auth_id > self.last_id || m->grant == 0 || m->key_id[0] == '\0')
+	if (self.asked == 0 || m->auth_id > self.last_id || m->grant == 0 ||
+	    m->key_id[0] == '\0')
 		return (-1);
 	self.asked--;
 	if (j == NULL || j->auth != AUTH_ASKED) {
@@ -382,7 +390,8 @@ job_h_auth_no(struct chan *c, struct msg *msg)
 	struct job *j = job_find(m->auth_id);
 
 	(void)c;
-	if (self.asked == 0 || m->auth_id > self.last_id || m->err == ERR_OK || m->err >= ERR_MAX)
+	if (self.asked == 0 || m->auth_id > self.last_id || m->err == ERR_OK ||
+	    m->err >= ERR_MAX)
 		return (-1);
 	self.asked--;
 	asked_pump();
@@ -406,9 +415,36 @@ job_h_key_gone(struct chan *c, struct msg *msg)
 	return (0);
 }
 
+/*
+ * It is back within a second when it died, and tries for ever when it cannot
+ * be what it must: then nobody is kept waiting.
+ */
+static void
+alone_cb(evutil_socket_t fd, short what, void *arg)
+{
+	struct job *j, *next;
+
+	(void)fd;
+	(void)what;
+	(void)arg;
+	self.is_alone = 1;
+	TAILQ_FOREACH_SAFE(j, &self.asking, asking, next)
+		job_fail(j, ERR_SANDBOX, NULL, NULL);
+}
+
+static void
+alone_soon(void)
+{
+	static const struct timeval patience = { LIM_JOB_SPAWN_S, 0 };
+
+	event_add(self.alone, &patience);
+}
+
 void
 job_spawn_up(void)
 {
+	self.is_alone = 0;
+	event_del(self.alone);
 	asked_pump();
 	job_pump();
 }
@@ -419,10 +455,12 @@ job_spawn_gone(void)
 {
 	struct job *j;
 
+	alone_soon();
 	self.asked = 0;
 	TAILQ_FOREACH(j, &self.all, all) {
 		j->grant = 0;
-		if (j->auth == AUTH_ASKED || (j->auth == AUTH_GRANTED && j->run == NULL))
+		if (j->auth == AUTH_ASKED ||
+		    (j->auth == AUTH_GRANTED && j->run == NULL))
 			ask(j);
 	}
 }
@@ -435,7 +473,8 @@ check_head(struct job *j, const struct http_head *h)
 	enum olp_err e;
 
 	j->v1 = strncmp(h->path, "/v1/", 4) == 0;
-	if ((e = server_endpoint(h->method, h->path, &j->ep, &j->allow)) != ERR_OK ||
+	if ((e = server_endpoint(h->method, h->path, &j->ep, &j->allow)) !=
+		ERR_OK ||
 	    (e = head_host(h)) != ERR_OK || (e = head_origin(h)) != ERR_OK)
 		return (e);
 	if (j->ep->prefix)
@@ -467,8 +506,13 @@ job_new(struct conn *c, const struct http_head *h)
 		return (NULL);
 	}
 	/* Who asks whether we live is not kept waiting. */
-	if (j->token[0] == '\0' || (j->ep->access == ACCESS_OPEN && link_spawn() == NULL))
+	if (j->token[0] == '\0' ||
+	    (j->ep->access == ACCESS_OPEN && link_spawn() == NULL))
 		return (j);
+	if (self.is_alone) {
+		job_fail(j, ERR_SANDBOX, NULL, NULL);
+		return (NULL);
+	}
 	phase(j, rows()->http.queue_s, ERR_QUEUE_TIMEOUT);
 	job_arm(j);
 	ask(j);
@@ -502,7 +546,8 @@ job_body_grew(struct job *j)
 		return;
 	}
 	if (hold_add(&j->hold, j->key_id, n - j->body_held) == -1) {
-		job_fail(j, ERR_OVERLOADED, "too many bytes of requests are held", NULL);
+		job_fail(j, ERR_OVERLOADED,
+		    "too many bytes of requests are held", NULL);
 		return;
 	}
 	j->body_held = n;
@@ -520,7 +565,8 @@ job_body_done(struct job *j)
 }
 
 void
-job_body_failed(struct job *j, enum olp_err err, int status, const char *message)
+job_body_failed(
+    struct job *j, enum olp_err err, int status, const char *message)
 {
 	j->status = status;
 	job_fail(j, err, message, NULL);
@@ -566,9 +612,11 @@ pump_cb(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	(void)arg;
-	while (link_spawn() != NULL && (it = queue_next(job_queue(), &slot)) != NULL)
+	while (link_spawn() != NULL &&
+	    (it = queue_next(job_queue(), &slot)) != NULL)
 		job_start_run(it->arg, &slot);
-	if (queue_blocked(job_queue()) && !event_pending(self.retry, EV_TIMEOUT, NULL))
+	if (queue_blocked(job_queue()) &&
+	    !event_pending(self.retry, EV_TIMEOUT, NULL))
 		event_add(self.retry, &later);
 }
 
@@ -584,8 +632,10 @@ job_init(void)
 {
 	self.pump = event_new(worker_base(), -1, 0, pump_cb, NULL);
 	self.retry = evtimer_new(worker_base(), retry_cb, NULL);
-	if (self.pump == NULL || self.retry == NULL)
+	self.alone = evtimer_new(worker_base(), alone_cb, NULL);
+	if (self.pump == NULL || self.retry == NULL || self.alone == NULL)
 		fatalx("job: event_new");
+	alone_soon();
 }
 
 void
@@ -594,10 +644,12 @@ job_configure(void)
 	const struct rows *r = rows();
 	size_t i;
 
-	queue_limits(job_queue(), r->http.queue, r->http.queue_per_key, r->http.runs);
+	queue_limits(
+	    job_queue(), r->http.queue, r->http.queue_per_key, r->http.runs);
 	queue_clear_providers(job_queue());
 	for (i = 0; i < r->nproviders; i++)
-		queue_set_provider(job_queue(), r->providers[i].name, r->providers[i].runs);
+		queue_set_provider(
+		    job_queue(), r->providers[i].name, r->providers[i].runs);
 	hold_body_max(r->http.body_max);
 	job_pump();
 }
@@ -610,7 +662,8 @@ hold_rendered(struct job *j)
 	size_t n = r->input_len + r->system_len + r->settings_len;
 
 	body_drop(j);
-	if (n > j->body_held && hold_add(&j->hold, j->key_id, n - j->body_held) == -1)
+	if (n > j->body_held &&
+	    hold_add(&j->hold, j->key_id, n - j->body_held) == -1)
 		return (-1);
 	if (n < j->body_held)
 		hold_sub(&j->hold, j->body_held - n);
@@ -624,14 +677,15 @@ job_enqueue(struct job *j)
 	enum olp_err e;
 
 	if (hold_rendered(j) == -1) {
-		job_fail(j, ERR_OVERLOADED, "too many bytes of requests are held", NULL);
+		job_fail(j, ERR_OVERLOADED,
+		    "too many bytes of requests are held", NULL);
 		return;
 	}
 	j->state = JOB_QUEUED;
 	phase(j, rows()->http.queue_s, ERR_QUEUE_TIMEOUT);
 	j->queue_ends = j->phase_ends;
-	if ((e = queue_add(job_queue(), &j->item, j->key_id, j->key_runs, j->provider)) !=
-	    ERR_OK) {
+	if ((e = queue_add(job_queue(), &j->item, j->key_id, j->key_runs,
+		 j->provider)) != ERR_OK) {
 		job_fail(j, e, NULL, NULL);
 		return;
 	}
@@ -645,7 +699,8 @@ job_requeue(struct job *j)
 	j->state = JOB_QUEUED;
 	j->phase_ends = j->queue_ends;
 	j->phase_err = ERR_QUEUE_TIMEOUT;
-	queue_add_first(job_queue(), &j->item, j->key_id, j->key_runs, j->provider);
+	queue_add_first(
+	    job_queue(), &j->item, j->key_id, j->key_runs, j->provider);
 	job_arm(j);
 	job_pump();
 }
@@ -715,7 +770,8 @@ job_answer_json(struct job *j, int status, struct evbuffer *body)
 }
 
 static void
-fail_whole(struct job *j, enum olp_err err, const char *message, const char *param)
+fail_whole(
+    struct job *j, enum olp_err err, const char *message, const char *param)
 {
 	struct evbuffer *body = evbuffer_new(), *out = conn_out(j->conn);
 	struct answer a;
@@ -735,7 +791,8 @@ fail_whole(struct job *j, enum olp_err err, const char *message, const char *par
 }
 
 void
-job_fail(struct job *j, enum olp_err err, const char *message, const char *param)
+job_fail(
+    struct job *j, enum olp_err err, const char *message, const char *param)
 {
 	if (j->headed)
 		j->format->fail(j, err, message);
@@ -816,8 +873,10 @@ text_keep(struct job *j, const char *s, size_t len)
 		job_fail(j, ERR_ANSWER_TOO_LARGE, NULL, NULL);
 		return (-1);
 	}
-	if (hold_add(&j->hold, j->key_id, evbuffer_get_length(j->text) - before) == -1) {
-		job_fail(j, ERR_OVERLOADED, "too many bytes of answers are held", NULL);
+	if (hold_add(&j->hold, j->key_id,
+		evbuffer_get_length(j->text) - before) == -1) {
+		job_fail(j, ERR_OVERLOADED,
+		    "too many bytes of answers are held", NULL);
 		return (-1);
 	}
 	return (0);
@@ -923,19 +982,24 @@ job_log(const struct job *j, enum job_outcome outcome, enum olp_err err)
 		{ "OLP_REQUEST_ID", j->request_id },
 		{ "OLP_KEY_ID", j->key_id[0] != '\0' ? j->key_id : NULL },
 		{ "OLP_PROVIDER", j->provider[0] != '\0' ? j->provider : NULL },
-		{ "OLP_MODEL", j->provider_model[0] != '\0' ? j->provider_model : NULL },
+		{ "OLP_MODEL",
+		    j->provider_model[0] != '\0' ? j->provider_model : NULL },
 		{ "OLP_STATUS", number((uint64_t)status) },
 		{ "OLP_OUTCOME", outcome_name(outcome) },
 		{ "OLP_REASON", err_name(err) },
 		{ "OLP_LATENCY_MS", number(ms) },
-		{ "OLP_TTFT_MS", j->first_text != 0 ? number(j->first_text - j->began) : NULL },
+		{ "OLP_TTFT_MS",
+		    j->first_text != 0 ? number(j->first_text - j->began)
+				       : NULL },
 		{ "OLP_ENFORCEMENT", j->enforcement },
 		{ "OLP_RUN_ID", j->run_id != 0 ? number(j->run_id) : NULL },
-		{ "OLP_RESTARTS", j->restarts != 0 ? number(j->restarts) : NULL },
+		{ "OLP_RESTARTS",
+		    j->restarts != 0 ? number(j->restarts) : NULL },
 	};
 
-	log_event(EV_REQUEST, f, sizeof(f) / sizeof(f[0]), "request %s: %s: %d %s, key %s, %" PRIu64 " ms",
-	    j->request_id, outcome_name(outcome), status, err_name(err),
+	log_event(EV_REQUEST, f, sizeof(f) / sizeof(f[0]),
+	    "request %s: %s: %d %s, key %s, %" PRIu64 " ms", j->request_id,
+	    outcome_name(outcome), status, err_name(err),
 	    j->key_id[0] != '\0' ? j->key_id : "unknown", ms);
 }
 
@@ -945,7 +1009,8 @@ job_end(struct job *j, enum job_outcome outcome, enum olp_err err)
 {
 	struct conn *c = j->conn;
 	/* What has no length of its own ends with the connection. */
-	int keep = !j->headed || (outcome == OUTCOME_ANSWERED && j->sse.chunked);
+	int keep =
+	    !j->headed || (outcome == OUTCOME_ANSWERED && j->sse.chunked);
 
 	/* Who asks every few seconds whether we live is no news. */
 	if (j->ep == NULL || j->ep->access != ACCESS_OPEN || err != ERR_OK)

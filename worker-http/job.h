@@ -29,14 +29,18 @@ struct job;
 struct msg;
 struct run;
 
-/* How one API shapes its answers. A stream's head is written by job.c before the first of these. */
+/* How one API shapes its answers. A stream's head is written by job.c before
+ * the first of these. */
 struct job_format {
-	void (*begin)(struct job *);                           /* stream: the first frame */
-	void (*text)(struct job *, const char *, size_t);      /* stream */
-	void (*beat)(struct job *);                            /* stream: nothing to say, still there */
-	void (*end)(struct job *);                             /* stream: all behind the text */
-	void (*fail)(struct job *, enum olp_err, const char *message); /* stream: an error after its head */
-	void (*whole)(struct job *, struct evbuffer *out);     /* not a stream: the body; job->text is emptied */
+	void (*begin)(struct job *); /* stream: the first frame */
+	void (*text)(struct job *, const char *, size_t); /* stream */
+	void (*beat)(struct job *); /* stream: nothing to say, still there */
+	void (*end)(struct job *);  /* stream: all behind the text */
+	void (*fail)(struct job *, enum olp_err,
+	    const char *message); /* stream: an error after its head */
+	void (*whole)(struct job *,
+	    struct evbuffer
+		*out); /* not a stream: the body; job->text is emptied */
 };
 
 enum job_state {
@@ -68,8 +72,8 @@ struct job {
 	const struct endpoint *ep;
 	enum job_state state;
 	char request_id[LIM_REQUEST_ID];
-	char *arg;            /* behind an endpoint's prefix */
-	int v1;               /* an endpoint below /v1 */
+	char *arg; /* behind an endpoint's prefix */
+	int v1;    /* an endpoint below /v1 */
 	int body_done;
 	struct evbuffer *body; /* as far as it has come */
 	size_t body_held;      /* bytes of it in `hold` */
@@ -81,20 +85,22 @@ struct job {
 	char key_id[LIM_KEY_ID];
 	int owner;
 	uint32_t key_runs;
-	char (*providers)[LIM_PROVIDER]; size_t nproviders; /* the key's */
-	char (*models)[LIM_MODEL]; size_t nmodels;
+	char (*providers)[LIM_PROVIDER];
+	size_t nproviders; /* the key's */
+	char (*models)[LIM_MODEL];
+	size_t nmodels;
 
 	/* Of requests that run something. */
 	const struct job_format *format;
 	int stream, include_usage;
-	char *model;           /* as asked for */
-	char *ignored;         /* X-OLP-Ignored */
+	char *model;   /* as asked for */
+	char *ignored; /* X-OLP-Ignored */
 	char provider[LIM_PROVIDER];
 	char provider_model[LIM_MODEL];
 	struct rendered *rendered; /* until the request is committed */
 	struct queue_item item;
 	struct run *run;
-	uint64_t run_id;       /* the last one's, for the journal */
+	uint64_t run_id; /* the last one's, for the journal */
 	unsigned int requeues, restarts;
 
 	/* Times in ms of the monotonic clock, 0: not yet, or none. */
@@ -103,31 +109,34 @@ struct job {
 	enum olp_err phase_err; /* of phase_ends */
 	struct event *timer;
 
-	int headed;            /* a stream's head is out */
+	int headed; /* a stream's head is out */
 	struct sse sse;
-	char *frame;           /* the format's own: what all its frames begin with */
-	uint64_t created;      /* unix seconds */
+	char *frame;      /* the format's own: what all its frames begin with */
+	uint64_t created; /* unix seconds */
 	struct evbuffer *text; /* escaped text of an answer that is no stream */
 	char *enforcement;
-	char *detail;          /* for owners */
+	char *detail; /* for owners */
 	enum stop_reason stop;
 	struct job_usage usage;
 	const char *allow;
 	uint32_t retry_s;
-	int status;            /* over the error's own, 0: that */
+	int status; /* over the error's own, 0: that */
 };
 
 /* ------------------------------------------------------------- for conn.c */
 
-/* A request whose head has been read. It may be answered, and gone from the connection, on return: NULL. */
+/* A request whose head has been read. It may be answered, and gone from the
+ * connection, on return: NULL. */
 struct job *job_new(struct conn *, const struct http_head *);
-/* A head that was none: an answer and its line in the journal, then the connection closes. */
+/* A head that was none: an answer and its line in the journal, then the
+ * connection closes. */
 void job_bad_head(struct conn *, enum olp_err, int status, const char *message);
 struct evbuffer *job_body(struct job *);
 /* More of the body is in job_body(). */
 void job_body_grew(struct job *);
 void job_body_done(struct job *);
-void job_body_failed(struct job *, enum olp_err, int status, const char *message);
+void job_body_failed(
+    struct job *, enum olp_err, int status, const char *message);
 void job_gone(struct job *); /* the caller left */
 void job_room(struct job *); /* conn_backlog() is well below its bound again */
 
@@ -135,8 +144,10 @@ void job_room(struct job *); /* conn_backlog() is well below its bound again */
 
 /* An answer of this JSON, whole; the job is over. Takes the buffer. */
 void job_answer_json(struct job *, int status, struct evbuffer *);
-/* An error, in whatever form still fits; the job is over. message NULL: the error's own sentence. */
-void job_fail(struct job *, enum olp_err, const char *message, const char *param);
+/* An error, in whatever form still fits; the job is over. message NULL: the
+ * error's own sentence. */
+void job_fail(
+    struct job *, enum olp_err, const char *message, const char *param);
 /* Wait for a run: model, provider, format and rendered are set. */
 void job_enqueue(struct job *);
 
@@ -150,9 +161,11 @@ struct job_result {
 	struct job_usage usage;
 };
 void job_run_started(struct job *, const char *enforcement);
-void job_run_heard(struct job *);                           /* the client said something */
-int job_run_text(struct job *, const char *, size_t);       /* non-zero: the job is over */
-void job_run_ending(struct job *);                          /* only settling is left: no deadline of ours counts */
+void job_run_heard(struct job *); /* the client said something */
+int job_run_text(
+    struct job *, const char *, size_t); /* non-zero: the job is over */
+void job_run_ending(
+    struct job *); /* only settling is left: no deadline of ours counts */
 /* These three end the job's tie to the run; so does job_fail(). */
 void job_run_done(struct job *, const struct job_result *);
 void job_run_failed(struct job *, const struct job_result *);
@@ -168,15 +181,15 @@ void job_spawn_gone(void); /* after run_spawn_gone() */
 int job_h_auth_ok(struct chan *, struct msg *);
 int job_h_auth_no(struct chan *, struct msg *);
 int job_h_key_gone(struct chan *, struct msg *);
-void job_pump(void);       /* something changed: see what may start */
+void job_pump(void); /* something changed: see what may start */
 void job_refused(struct job *, enum olp_err); /* worker-spawn said ERR_BUSY_* */
 
 /* ----------------------------------------------------------------- others */
 
-void job_init(void);       /* events; called once, from worker.h's start */
-void job_configure(void);  /* new rows are in use */
+void job_init(void);      /* events; called once, from worker.h's start */
+void job_configure(void); /* new rows are in use */
 struct queue *job_queue(void);
 size_t job_count(void);
-uint64_t job_now(void);    /* ms of the monotonic clock */
+uint64_t job_now(void); /* ms of the monotonic clock */
 
 #endif

@@ -73,7 +73,8 @@ utf8_len(const unsigned char *s, size_t n)
 	return (len);
 }
 
-/* What stands for the byte or character at s; NULL: itself. *len: bytes of it. */
+/* What stands for the byte or character at s; NULL: itself. *len: bytes of it.
+ */
 static const char *
 escape(const unsigned char *s, size_t n, size_t *len, char buf[8])
 {
@@ -102,7 +103,8 @@ escape(const unsigned char *s, size_t n, size_t *len, char buf[8])
 		*len = 1;
 		return ("\xef\xbf\xbd");
 	}
-	if (*len == 3 && s[0] == 0xe2 && s[1] == 0x80 && (s[2] == 0xa8 || s[2] == 0xa9))
+	if (*len == 3 && s[0] == 0xe2 && s[1] == 0x80 &&
+	    (s[2] == 0xa8 || s[2] == 0xa9))
 		return (s[2] == 0xa8 ? "\\u2028" : "\\u2029");
 	return (NULL);
 }
@@ -175,7 +177,8 @@ number_odd(const char *s, size_t n)
 		return ("is a number out of range");
 	if (isinf(strtod(buf, NULL)))
 		return ("is a number out of range");
-	if (buf[0] == '-' && buf[1] == '0' && strcspn(buf, "123456789") >= strcspn(buf, "eE"))
+	if (buf[0] == '-' && buf[1] == '0' &&
+	    strcspn(buf, "123456789") >= strcspn(buf, "eE"))
 		return ("is a negative zero");
 	return (NULL);
 }
@@ -188,7 +191,8 @@ struct look {
 	struct json_odd *odd;
 };
 
-/* Past a string; its first bytes are kept when it is a name of the outermost object. */
+/* Past a string; its first bytes are kept when it is a name of the outermost
+ * object. */
 static void
 look_string(struct look *l)
 {
@@ -214,7 +218,8 @@ look_number(struct look *l)
 {
 	const char *from = l->s;
 
-	while (l->s < l->end && *l->s != '\0' && strchr("0123456789+-.eE", *l->s) != NULL)
+	while (l->s < l->end && *l->s != '\0' &&
+	    strchr("0123456789+-.eE", *l->s) != NULL)
 		l->s++;
 	l->odd->why = number_odd(from, (size_t)(l->s - from));
 	return (l->odd->why == NULL ? 0 : -1);

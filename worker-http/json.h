@@ -12,7 +12,8 @@ struct evbuffer;
 
 /* Appends bytes as they are; formats. */
 void json_put(struct evbuffer *, const char *);
-void json_putf(struct evbuffer *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void json_putf(struct evbuffer *, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /*
  * Appends a string with its quotes.  Control bytes, U+2028 and U+2029 are
@@ -20,13 +21,15 @@ void json_putf(struct evbuffer *, const char *fmt, ...) __attribute__((format(pr
  * becomes U+FFFD.
  */
 void json_put_string(struct evbuffer *, const char *, size_t len);
-void json_put_text(struct evbuffer *, const char *, size_t len); /* the same without the quotes */
+void json_put_text(struct evbuffer *, const char *,
+    size_t len); /* the same without the quotes */
 void json_put_str(struct evbuffer *, const char *); /* NULL: null */
 /* "name":"value" with a comma in front unless first. */
 void json_put_member(struct evbuffer *, const char *name, const char *value);
 
 struct json_odd {
-	char key[64]; /* member of the outermost object it was found in, "" for none */
+	char key[64]; /* member of the outermost object it was found in, "" for
+			 none */
 	const char *why;
 };
 
@@ -34,7 +37,8 @@ struct json_odd {
  * Looks through text that is meant to be JSON for what a parser would take
  * silently or refuse without saying where: nesting over LIM_IR_DEPTH, more
  * than LIM_IR_VALUES values, a negative zero, a number beyond what 64 bits or
- * a double hold.  0, or -1 and *odd.  It is no parser: text that is not JSON passes or not, as it likes.
+ * a double hold.  0, or -1 and *odd.  It is no parser: text that is not JSON
+ * passes or not, as it likes.
  */
 int json_look(const char *, size_t len, struct json_odd *odd);
 

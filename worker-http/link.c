@@ -86,7 +86,8 @@ static void
 spawn_gone(struct chan *c, int error, void *arg)
 {
 	(void)arg;
-	log_debug("link to olpd-spawn is gone: %s", error == 0 ? "EOF" : strerror(error));
+	log_debug("link to olpd-spawn is gone: %s",
+	    error == 0 ? "EOF" : strerror(error));
 	worker_link_gone(c, error);
 	self.spawn = NULL;
 	chan_free(c);
@@ -124,13 +125,13 @@ read_out(struct chan *c, chan_gone_cb *gone, void *arg)
 }
 
 static struct chan *
-link_new(const struct msg_link *m, int fd, const struct msg_handler *table, size_t n,
-    chan_gone_cb *gone, void *arg)
+link_new(const struct msg_link *m, int fd, const struct msg_handler *table,
+    size_t n, chan_gone_cb *gone, void *arg)
 {
 	struct chan *c;
 
-	c = chan_new(
-	    worker_base(), fd, PROC_HTTP, (enum proc)m->peer, table, n, gone, arg);
+	c = chan_new(worker_base(), fd, PROC_HTTP, (enum proc)m->peer, table, n,
+	    gone, arg);
 	chan_set_link(c, m);
 	chan_set_state(c, ST_READY);
 	chan_arm(c);
@@ -142,8 +143,8 @@ spawn_take(const struct msg_link *m, int fd)
 {
 	if (self.spawn != NULL)
 		read_out(self.spawn, spawn_gone, NULL);
-	self.spawn = link_new(
-	    m, fd, from_spawn, sizeof(from_spawn) / sizeof(from_spawn[0]), spawn_gone, NULL);
+	self.spawn = link_new(m, fd, from_spawn,
+	    sizeof(from_spawn) / sizeof(from_spawn[0]), spawn_gone, NULL);
 	job_spawn_up();
 }
 
@@ -157,8 +158,8 @@ egress_take(const struct msg_link *m, int fd)
 	e = xcalloc(1, sizeof(*e));
 	e->instance = m->instance;
 	memcpy(e->cred, m->cred, sizeof(e->cred));
-	e->chan = link_new(
-	    m, fd, from_egress, sizeof(from_egress) / sizeof(from_egress[0]), egress_gone, e);
+	e->chan = link_new(m, fd, from_egress,
+	    sizeof(from_egress) / sizeof(from_egress[0]), egress_gone, e);
 	LIST_INSERT_HEAD(&self.egress, e, entry);
 	if (m->instance > self.egress_max)
 		self.egress_max = m->instance;
@@ -173,7 +174,8 @@ link_take(const struct msg_link *m, int fd)
 	else if (m->peer == PROC_EGRESS && m->instance != 0)
 		egress_take(m, fd);
 	else {
-		log_warnx("link to %s: not a peer of ours", proc_name((enum proc)m->peer));
+		log_warnx("link to %s: not a peer of ours",
+		    proc_name((enum proc)m->peer));
 		close(fd);
 	}
 }
@@ -191,8 +193,11 @@ link_put(struct evbuffer *out)
 		first = 0;
 	}
 	LIST_FOREACH(e, &self.egress, entry) {
-		json_putf(out, "%s{\"name\":\"olpd-egress\",\"instance\":%u,\"generation\":%llu",
-		    first ? "" : ",", e->instance, (unsigned long long)chan_generation(e->chan));
+		json_putf(out,
+		    "%s{\"name\":\"olpd-egress\",\"instance\":%u,"
+		    "\"generation\":%llu",
+		    first ? "" : ",", e->instance,
+		    (unsigned long long)chan_generation(e->chan));
 		json_put(out, ",\"credential\":");
 		json_put_str(out, e->cred);
 		json_put(out, "}");

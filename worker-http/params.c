@@ -23,8 +23,10 @@ enum how { HONOURED, IGNORED, REFUSED };
 struct param {
 	const char *name;
 	enum how how;
-	/* Called unless absent or null. 0, or -1 through bad(). NULL: ignored whatever it is. */
-	int (*take)(struct ir *, const struct param *, json_t *, struct ir_bad *);
+	/* Called unless absent or null. 0, or -1 through bad(). NULL: ignored
+	 * whatever it is. */
+	int (*take)(
+	    struct ir *, const struct param *, json_t *, struct ir_bad *);
 	double lo, hi;    /* of numbers */
 	const char *note; /* for people */
 };
@@ -38,7 +40,8 @@ wrong(struct ir_bad *bad, const struct param *p, const char *text)
 static int
 refuse(struct ir_bad *bad, const struct param *p)
 {
-	return (ir_fail(bad, ERR_UNSUPPORTED, p->name, "%s is not supported: %s", p->name, p->note));
+	return (ir_fail(bad, ERR_UNSUPPORTED, p->name,
+	    "%s is not supported: %s", p->name, p->note));
 }
 
 /* Those with an effect */
@@ -55,7 +58,8 @@ take_model(struct ir *ir, const struct param *p, json_t *v, struct ir_bad *bad)
 }
 
 static int
-take_messages(struct ir *ir, const struct param *p, json_t *v, struct ir_bad *bad)
+take_messages(
+    struct ir *ir, const struct param *p, json_t *v, struct ir_bad *bad)
 {
 	(void)p;
 	return (ir_take_messages(ir, v, bad));
@@ -71,7 +75,8 @@ take_stream(struct ir *ir, const struct param *p, json_t *v, struct ir_bad *bad)
 }
 
 static int
-take_stream_options(struct ir *ir, const struct param *p, json_t *v, struct ir_bad *bad)
+take_stream_options(
+    struct ir *ir, const struct param *p, json_t *v, struct ir_bad *bad)
 {
 	json_t *usage = json_object_get(v, "include_usage");
 	const char *name;
@@ -81,7 +86,8 @@ take_stream_options(struct ir *ir, const struct param *p, json_t *v, struct ir_b
 		return (wrong(bad, p, "must be an object"));
 	if (!ir->stream)
 		return (wrong(bad, p, "is only allowed when stream is true"));
-	json_object_foreach(v, name, member) {
+	json_object_foreach(v, name, member)
+	{
 		if (strcmp(name, "include_obfuscation") == 0)
 			ir_ignored(ir, "stream_options.include_obfuscation");
 		else if (strcmp(name, "include_usage") != 0)
@@ -89,7 +95,8 @@ take_stream_options(struct ir *ir, const struct param *p, json_t *v, struct ir_b
 			    "stream_options has a member that is not known"));
 	}
 	if (usage != NULL && !json_is_null(usage) && !json_is_boolean(usage))
-		return (ir_fail(bad, ERR_BAD_REQUEST, "stream_options.include_usage",
+		return (ir_fail(bad, ERR_BAD_REQUEST,
+		    "stream_options.include_usage",
 		    "stream_options.include_usage must be true or false"));
 	ir->include_usage = json_is_true(usage);
 	return (0);
@@ -106,12 +113,14 @@ in_range(struct ir_bad *bad, const struct param *p, json_t *v)
 	d = json_number_value(v);
 	if (d >= p->lo && d <= p->hi)
 		return (0);
-	(void)snprintf(text, sizeof(text), "must be from %g to %g", p->lo, p->hi);
+	(void)snprintf(
+	    text, sizeof(text), "must be from %g to %g", p->lo, p->hi);
 	return (wrong(bad, p, text));
 }
 
 static int
-take_temperature(struct ir *ir, const struct param *p, json_t *v, struct ir_bad *bad)
+take_temperature(
+    struct ir *ir, const struct param *p, json_t *v, struct ir_bad *bad)
 {
 	if (in_range(bad, p, v) == -1)
 		return (-1);
@@ -132,15 +141,16 @@ take_top_p(struct ir *ir, const struct param *p, json_t *v, struct ir_bad *bad)
 
 /* max_tokens is the older name of max_completion_tokens. */
 static int
-take_max_tokens(struct ir *ir, const struct param *p, json_t *v, struct ir_bad *bad)
+take_max_tokens(
+    struct ir *ir, const struct param *p, json_t *v, struct ir_bad *bad)
 {
 	json_int_t n = json_integer_value(v);
 
 	if (!json_is_integer(v))
 		return (wrong(bad, p, "must be a whole number"));
 	if (n < 1 || n > LIM_IR_MAX_TOKENS)
-		return (ir_fail(bad, ERR_BAD_REQUEST, p->name, "%s must be from 1 to %d", p->name,
-		    LIM_IR_MAX_TOKENS));
+		return (ir_fail(bad, ERR_BAD_REQUEST, p->name,
+		    "%s must be from 1 to %d", p->name, LIM_IR_MAX_TOKENS));
 	if (ir->max_tokens != 0 && ir->max_tokens != n)
 		return (wrong(bad, p, "and max_completion_tokens differ"));
 	ir->max_tokens = n;
@@ -154,13 +164,15 @@ take_stop(struct ir *ir, const struct param *p, json_t *v, struct ir_bad *bad)
 	json_t *s;
 
 	if ((!json_is_string(v) && !json_is_array(v)) || n > IR_STOP_MAX)
-		return (wrong(bad, p, "must be a string or an array of at most 4"));
+		return (
+		    wrong(bad, p, "must be a string or an array of at most 4"));
 	for (i = 0; i < n; i++) {
 		s = json_is_string(v) ? v : json_array_get(v, i);
 		if (!json_is_string(s) || json_string_length(s) == 0 ||
 		    json_string_length(s) > LIM_IR_STOP ||
 		    strlen(json_string_value(s)) != json_string_length(s))
-			return (wrong(bad, p, "must hold strings of 1 to 1024 bytes"));
+			return (wrong(
+			    bad, p, "must hold strings of 1 to 1024 bytes"));
 		ir->stop[ir->nstop++] = xstrdup(json_string_value(s));
 	}
 	return (0);
@@ -178,7 +190,8 @@ take_n(struct ir *ir, const struct param *p, json_t *v, struct ir_bad *bad)
 }
 
 static int
-take_empty_array(struct ir *ir, const struct param *p, json_t *v, struct ir_bad *bad)
+take_empty_array(
+    struct ir *ir, const struct param *p, json_t *v, struct ir_bad *bad)
 {
 	(void)ir;
 	if (!json_is_array(v))
@@ -186,7 +199,8 @@ take_empty_array(struct ir *ir, const struct param *p, json_t *v, struct ir_bad 
 	return (json_array_size(v) == 0 ? 0 : refuse(bad, p));
 }
 
-/* tool_choice and function_call: without tools "none" and "auto" say the same. */
+/* tool_choice and function_call: without tools "none" and "auto" say the same.
+ */
 static int
 take_choice(struct ir *ir, const struct param *p, json_t *v, struct ir_bad *bad)
 {
@@ -212,7 +226,8 @@ take_format(struct ir *ir, const struct param *p, json_t *v, struct ir_bad *bad)
 }
 
 static int
-take_modalities(struct ir *ir, const struct param *p, json_t *v, struct ir_bad *bad)
+take_modalities(
+    struct ir *ir, const struct param *p, json_t *v, struct ir_bad *bad)
 {
 	const char *s = json_string_value(json_array_get(v, 0));
 
@@ -263,7 +278,8 @@ note_number(struct ir *ir, const struct param *p, json_t *v, struct ir_bad *bad)
 }
 
 static int
-note_integer(struct ir *ir, const struct param *p, json_t *v, struct ir_bad *bad)
+note_integer(
+    struct ir *ir, const struct param *p, json_t *v, struct ir_bad *bad)
 {
 	if (!json_is_integer(v))
 		return (wrong(bad, p, "must be a whole number"));
@@ -387,7 +403,8 @@ params_named(const char *sentence)
 
 	for (i = 0; i < NTABLE; i++) {
 		n = strlen(table[i].name);
-		if (strncmp(sentence, table[i].name, n) == 0 && sentence[n] == ' ')
+		if (strncmp(sentence, table[i].name, n) == 0 &&
+		    sentence[n] == ' ')
 			return (table[i].name);
 	}
 	return ("messages");
@@ -401,9 +418,9 @@ params_take(struct ir *ir, json_t *root, struct ir_bad *bad)
 	json_t *member;
 	size_t i;
 
-	json_object_foreach(root, name, member)
-		if (find(name) == NULL)
-			return (ir_fail(bad, ERR_UNSUPPORTED, name, "%.100s is not a known parameter", name));
+	json_object_foreach(root, name, member) if (find(name) == NULL) return (
+	    ir_fail(bad, ERR_UNSUPPORTED, name,
+		"%.100s is not a known parameter", name));
 	for (i = 0; i < NTABLE; i++) {
 		v = json_object_get(root, table[i].name);
 		if (v != NULL && !json_is_null(v) &&
@@ -411,9 +428,11 @@ params_take(struct ir *ir, json_t *root, struct ir_bad *bad)
 			return (-1);
 	}
 	if (ir->model == NULL)
-		return (ir_fail(bad, ERR_BAD_REQUEST, "model", "model is missing"));
+		return (
+		    ir_fail(bad, ERR_BAD_REQUEST, "model", "model is missing"));
 	if (TAILQ_EMPTY(&ir->messages))
-		return (ir_fail(bad, ERR_BAD_REQUEST, "messages", "messages is missing"));
+		return (ir_fail(
+		    bad, ERR_BAD_REQUEST, "messages", "messages is missing"));
 	return (0);
 }
 
@@ -449,7 +468,8 @@ params_put(struct evbuffer *out)
 		json_put(out, i > 0 ? ",{" : "{");
 		json_put_member(out, "name", table[i].name);
 		json_put_member(out, "handling", words[table[i].how]);
-		json_put_member(out, "note", table[i].note[0] != '\0' ? table[i].note : NULL);
+		json_put_member(out, "note",
+		    table[i].note[0] != '\0' ? table[i].note : NULL);
 		json_put(out, "}");
 	}
 	json_put(out, "],\"unknown\":\"refused\"");

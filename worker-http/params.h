@@ -13,7 +13,8 @@ struct ir;
 struct ir_bad;
 struct provider_render;
 
-/* Take all members of the body. 0, or -1 and *bad names the one that was refused. */
+/* Take all members of the body. 0, or -1 and *bad names the one that was
+ * refused. */
 int params_take(struct ir *, json_t *root, struct ir_bad *bad);
 
 /*
@@ -25,7 +26,8 @@ int params_fit(struct ir *, const struct provider_render *, struct ir_bad *bad);
 /* The parameter a provider's sentence begins with, else "messages". */
 const char *params_named(const char *sentence);
 
-/* The table as the JSON members of an object: "parameters":[...],"unknown":"refused". */
+/* The table as the JSON members of an object:
+ * "parameters":[...],"unknown":"refused". */
 void params_put(struct evbuffer *out);
 
 #endif

@@ -155,7 +155,8 @@ key_drop(struct queue_key *k)
 }
 
 static void
-item_in(struct queue *q, struct queue_key *k, struct queue_item *it, const char *name, int first)
+item_in(struct queue *q, struct queue_key *k, struct queue_item *it,
+    const char *name, int first)
 {
 	if (k->waiting == 0) {
 		if (first)
@@ -177,8 +178,8 @@ item_in(struct queue *q, struct queue_key *k, struct queue_item *it, const char 
 }
 
 enum olp_err
-queue_add(struct queue *q, struct queue_item *it, const char *key_id, uint32_t key_runs,
-    const char *name)
+queue_add(struct queue *q, struct queue_item *it, const char *key_id,
+    uint32_t key_runs, const char *name)
 {
 	struct queue_key *k = key_get(q, key_id, key_runs);
 
@@ -191,8 +192,8 @@ queue_add(struct queue *q, struct queue_item *it, const char *key_id, uint32_t k
 }
 
 void
-queue_add_first(struct queue *q, struct queue_item *it, const char *key_id, uint32_t key_runs,
-    const char *name)
+queue_add_first(struct queue *q, struct queue_item *it, const char *key_id,
+    uint32_t key_runs, const char *name)
 {
 	item_in(q, key_get(q, key_id, key_runs), it, name, 1);
 }
@@ -220,7 +221,8 @@ queue_del(struct queue *q, struct queue_item *it)
 	key_drop(k);
 }
 
-/* The first of a key's that may start: one busy provider does not hold up another. */
+/* The first of a key's that may start: one busy provider does not hold up
+ * another. */
 static struct queue_item *
 key_next(struct queue *q, struct queue_key *k)
 {
@@ -287,7 +289,8 @@ queue_release(struct queue *q, struct queue_slot *slot)
 }
 
 void
-queue_refused(struct queue *q, const char *key_id, const char *name, enum olp_err err)
+queue_refused(
+    struct queue *q, const char *key_id, const char *name, enum olp_err err)
 {
 	struct queue_key *k;
 
@@ -340,7 +343,8 @@ queue_position(const struct queue_item *it)
 	const struct queue_item *i;
 	size_t n = 0;
 
-	for (i = TAILQ_FIRST(&it->key->items); i != it; i = TAILQ_NEXT(i, entry))
+	for (i = TAILQ_FIRST(&it->key->items); i != it;
+	     i = TAILQ_NEXT(i, entry))
 		n++;
 	return (n);
 }
@@ -355,7 +359,8 @@ queue_put_keys(struct queue *q, struct evbuffer *out)
 	LIST_FOREACH(k, &q->keys, entry) {
 		json_put(out, first ? "{" : ",{");
 		json_put_member(out, "key", k->id);
-		json_putf(out, ",\"waiting\":%zu,\"running\":%zu}", k->waiting, k->running);
+		json_putf(out, ",\"waiting\":%zu,\"running\":%zu}", k->waiting,
+		    k->running);
 		first = 0;
 	}
 	json_put(out, "]");

@@ -57,7 +57,8 @@ route_find(const struct job *j, const char *model, enum olp_err *err)
 	if (row == NULL)
 		return (NULL);
 	/* A provider this build has no parser for cannot be answered from. */
-	if (parse_find(row->provider) == NULL || render_find(row->provider) == NULL)
+	if (parse_find(row->provider) == NULL ||
+	    render_find(row->provider) == NULL)
 		return (NULL);
 	*err = ERR_OK;
 	return (row);

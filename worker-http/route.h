@@ -15,7 +15,8 @@ struct msg_conf_model;
  * model that is there but not for this key is not found, like one that is
  * not there.
  */
-const struct msg_conf_model *route_find(const struct job *, const char *model, enum olp_err *err);
+const struct msg_conf_model *route_find(
+    const struct job *, const char *model, enum olp_err *err);
 /* The rows the key may use, by number: NULL after the last. */
 const struct msg_conf_model *route_next(const struct job *, size_t *i);
 

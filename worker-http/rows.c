@@ -23,7 +23,8 @@
 
 struct build {
 	struct rows rows;
-	SSL_CTX *tls[TLS_MAX + 1]; /* by id; NULL: no such row, or one that is no good */
+	SSL_CTX *tls[TLS_MAX +
+	    1]; /* by id; NULL: no such row, or one that is no good */
 	char why[TLS_MAX + 1][LIM_TEXT]; /* it is no good */
 };
 
@@ -128,11 +129,13 @@ rows_h_provider(struct chan *c, struct msg *m)
 	struct rows *r;
 
 	(void)c;
-	if (self.next == NULL || self.next->rows.nproviders == LIM_CONF_PROVIDERS)
+	if (self.next == NULL ||
+	    self.next->rows.nproviders == LIM_CONF_PROVIDERS)
 		return (-1);
 	r = &self.next->rows;
 	r->providers = grow(r->providers, r->nproviders, sizeof(*r->providers));
-	r->providers[r->nproviders++] = *(const struct msg_conf_provider *)m->body;
+	r->providers[r->nproviders++] =
+	    *(const struct msg_conf_provider *)m->body;
 	return (0);
 }
 
@@ -156,22 +159,24 @@ rows_h_tls(struct chan *c, struct msg *m)
 	const struct msg_conf_tls *t = m->body;
 
 	(void)c;
-	if (self.next == NULL || t->id == 0 || t->id > TLS_MAX || self.next->tls[t->id] != NULL)
+	if (self.next == NULL || t->id == 0 || t->id > TLS_MAX ||
+	    self.next->tls[t->id] != NULL)
 		return (-1);
-	self.next->tls[t->id] =
-	    tls_new(m->fd[0], m->fd[1], self.next->why[t->id], sizeof(self.next->why[t->id]));
+	self.next->tls[t->id] = tls_new(m->fd[0], m->fd[1],
+	    self.next->why[t->id], sizeof(self.next->why[t->id]));
 	return (0);
 }
 
-/* Only here is TLS linked: the master cannot judge a certificate, but tells who asked. */
+/* Only here is TLS linked: the master cannot judge a certificate, but tells who
+ * asked. */
 static void
 tell_bad(const struct msg_conf_listen *l)
 {
 	struct msg_conf_bad bad;
 
 	(void)snprintf(bad.text, sizeof(bad.text),
-	    "listen on %.100s: %.200s: it is served as before, or not at all", l->text,
-	    self.next->why[l->tls]);
+	    "listen on %.100s: %.200s: it is served as before, or not at all",
+	    l->text, self.next->why[l->tls]);
 	(void)chan_send(worker_master(), MT_CONF_BAD, &bad);
 }
 
@@ -183,7 +188,8 @@ rows_h_listen(struct chan *c, struct msg *m)
 	struct rows *r;
 
 	(void)c;
-	if (self.next == NULL || self.next->rows.nlistens == LIM_CONF_LISTENS || l->tls > TLS_MAX)
+	if (self.next == NULL || self.next->rows.nlistens == LIM_CONF_LISTENS ||
+	    l->tls > TLS_MAX)
 		return (-1);
 	r = &self.next->rows;
 	if (l->tls != 0 && self.next->tls[l->tls] == NULL)

@@ -19,7 +19,8 @@ struct rows_listen {
 	int fd; /* -1 once server.c has taken it */
 	int is_unix;
 	int wants_tls;
-	SSL_CTX *tls; /* a reference; NULL: cleartext, or a certificate that is no good */
+	SSL_CTX *tls; /* a reference; NULL: cleartext, or a certificate that is
+			 no good */
 	char *text;
 };
 

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <event2/event.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,10 +59,10 @@ struct run {
 	/* What worker-spawn said. */
 	int started, exited, killed;
 	enum olp_err exit_err;
-	int lost_spawn;  /* it died while the run was going */
+	int lost_spawn; /* it died while the run was going */
 
 	/* What egress said. out_over: it has nothing more to say. */
-	uint32_t egress; /* 0: no broker */
+	uint32_t egress;  /* 0: no broker */
 	uint32_t word_of; /* which one spoke of this run */
 	int opened, refused, close_sent, out_over, lost_egress;
 	struct msg_out_closed *out; /* NULL: not told */
@@ -69,14 +70,14 @@ struct run {
 
 	/* How it went. */
 	enum run_end end;
-	int at_eof;     /* it failed by saying no more */
-	int forced;     /* it failed because its job said so */
+	int at_eof; /* it failed by saying no more */
+	int forced; /* it failed because its job said so */
 	enum stop_reason stop;
 	enum olp_err err;
-	char *detail;   /* for owners */
+	char *detail; /* for owners */
 	uint32_t retry_s;
 	struct job_usage usage;
-	size_t text;    /* bytes of answer */
+	size_t text; /* bytes of answer */
 
 	/* ms of the monotonic clock, 0: none. */
 	uint64_t kill_at, settle_at, exit_at;
@@ -129,6 +130,10 @@ run_free(struct run *r)
 	pipe_close(&r->ev_out, &r->fd_out);
 	pipe_close(&r->ev_err, &r->fd_err);
 	event_free(r->timer);
+	if (r->lines != NULL && lines_skipped(r->lines) > 0)
+		log_info("run %" PRIu64 ": %" PRIu64
+			 " bytes of lines over the limit were left out",
+		    r->id, lines_skipped(r->lines));
 	lines_free(r->lines);
 	if (r->parse != NULL && r->parser != NULL)
 		r->parse->free(r->parser);
@@ -165,7 +170,8 @@ detail_set(struct run *r, const char *s, size_t len)
 static void
 run_arm(struct run *r)
 {
-	uint64_t at[] = { r->kill_at, r->settle_at, r->exit_at }, next = 0, now = job_now(), ms;
+	uint64_t at[] = { r->kill_at, r->settle_at, r->exit_at }, next = 0,
+		 now = job_now(), ms;
 	struct timeval tv;
 	size_t i;
 
@@ -240,7 +246,8 @@ timer_cb(evutil_socket_t fd, short what, void *arg)
 	run_settle(r);
 }
 
-/* The client has said its last word, or shall say no more. The caller settles. */
+/* The client has said its last word, or shall say no more. The caller settles.
+ */
 static void
 run_finish(struct run *r, enum run_end end)
 {
@@ -267,7 +274,8 @@ usage_from_broker(struct run *r)
 
 	if (o == NULL || (o->in_tokens == 0 && o->out_tokens == 0))
 		return;
-	r->usage.prompt = o->in_tokens + o->cache_read_tokens + o->cache_write_tokens;
+	r->usage.prompt =
+	    o->in_tokens + o->cache_read_tokens + o->cache_write_tokens;
 	r->usage.cached = o->cache_read_tokens;
 	r->usage.completion = o->out_tokens;
 }
@@ -279,7 +287,8 @@ retry_after(const struct run *r)
 
 	if (r->out != NULL && r->out->retry_s > 0)
 		return (r->out->retry_s);
-	if (r->out != NULL && r->out->reset_at > now && r->out->reset_at - now <= UINT32_MAX)
+	if (r->out != NULL && r->out->reset_at > now &&
+	    r->out->reset_at - now <= UINT32_MAX)
 		return ((uint32_t)(r->out->reset_at - now));
 	return (r->retry_s);
 }
@@ -292,7 +301,8 @@ retry_after(const struct run *r)
 static enum olp_err
 run_reason(const struct run *r)
 {
-	enum olp_err up = r->out != NULL ? answer_upstream(r->out->status) : ERR_OK;
+	enum olp_err up =
+	    r->out != NULL ? answer_upstream(r->out->status) : ERR_OK;
 	int vague = r->err == ERR_CLIENT || r->at_eof;
 
 	if (r->exit_err == ERR_STUCK || (r->exit_err != ERR_OK && vague))
@@ -300,7 +310,9 @@ run_reason(const struct run *r)
 	if (r->forced || r->err == ERR_CLIENT_ODD)
 		return (r->err);
 	if (up != ERR_OK)
-		return (vague || answer_status(up) != answer_status(r->err) ? up : r->err);
+		return (vague || answer_status(up) != answer_status(r->err)
+			? up
+			: r->err);
 	if (r->refused)
 		return (ERR_BROKER);
 	if (r->out != NULL && r->out->err != ERR_OK && r->out->err < ERR_MAX)
@@ -332,22 +344,42 @@ run_report(struct run *r, enum olp_err err)
 static int
 run_may_restart(const struct run *r)
 {
-	if (!job_uncommitted(r->job) || r->job->restarts >= LIM_JOB_RESTARTS || r->text > 0 ||
-	    r->egress == 0 || r->opened)
+	if (!job_uncommitted(r->job) || r->job->restarts >= LIM_JOB_RESTARTS ||
+	    r->text > 0 || r->egress == 0 || r->opened)
 		return (0);
-	if (r->lost_spawn)
-		return (!r->lost_egress && r->out != NULL && !r->out->opened);
-	return (r->lost_egress && r->exited && r->exit_err == ERR_OK);
+	if (r->lost_egress)
+		return (!r->lost_spawn && r->exited &&
+		    (r->exit_err == ERR_OK || r->exit_err == ERR_RUN_LOST));
+	return (r->exited && r->out != NULL && !r->out->opened);
+}
+
+/*
+ * With worker-spawn its clients die, but not before egress has closed their
+ * sockets: what one of them makes of that is not its own failure.
+ */
+static int
+run_cut(const struct run *r)
+{
+	const struct msg_out_closed *o = r->out;
+
+	return (r->lost_spawn && !r->refused && o != NULL && !o->complete &&
+	    (o->status == 0 || (o->status >= 200 && o->status <= 299)));
 }
 
 static void
 run_judge(struct run *r)
 {
 	struct job *j;
-	int lost = !r->forced && (r->lost_egress || (r->lost_spawn && r->at_eof));
+	/* worker-spawn says so when it could not reach the run's egress. */
+	int lost = !r->forced &&
+	    (r->lost_egress || run_cut(r) ||
+		(r->at_eof && (r->lost_spawn || r->exit_err == ERR_RUN_LOST)));
 
 	if (!lost) {
-		run_report(r, r->exited ? run_reason(r) : r->forced ? r->err : ERR_STUCK);
+		run_report(r,
+		    r->exited       ? run_reason(r)
+			: r->forced ? r->err
+				    : ERR_STUCK);
 		return;
 	}
 	if (!run_may_restart(r)) {
@@ -359,19 +391,36 @@ run_judge(struct run *r)
 	job_run_again(j, r->lost_spawn);
 }
 
-/* A whole answer.  The client's word is not enough where a broker saw what came. */
+/*
+ * The client's word for a whole answer is not enough where a broker saw what
+ * came.  When that was no answer at all, whose fault it is shows at the end
+ * of the run.
+ */
+static int
+run_believed(struct run *r)
+{
+	const struct msg_out_closed *o = r->out;
+	enum olp_err up;
+
+	if (o == NULL || (o->opened && o->status >= 200 && o->status <= 299))
+		return (1);
+	up = answer_upstream(o->status);
+	r->end = RUN_FAILED;
+	r->err = up != ERR_OK ? up : r->refused ? ERR_BROKER : ERR_CLIENT_ODD;
+	if (r->err == ERR_CLIENT_ODD)
+		run_kill(r);
+	else
+		run_report(r, r->err);
+	return (0);
+}
+
+/* A whole answer. */
 static void
 run_deliver(struct run *r)
 {
 	struct job_result res = { .stop = r->stop };
 
-	if (r->out != NULL && (!r->out->opened || r->out->status < 200 || r->out->status > 299)) {
-		r->err = ERR_CLIENT_ODD;
-		run_report(r, answer_upstream(r->out->status) != ERR_OK
-			? answer_upstream(r->out->status)
-			: r->refused ? ERR_BROKER
-				     : ERR_CLIENT_ODD);
-	} else if (r->stop == STOP_TOOL)
+	if (r->stop == STOP_TOOL)
 		run_report(r, ERR_CLIENT_ODD);
 	else if (r->text == 0 && r->stop == STOP_END)
 		run_report(r, ERR_CLIENT);
@@ -389,9 +438,10 @@ run_settle(struct run *r)
 	if (r->busy)
 		return;
 	if (r->job != NULL && r->out_over) {
-		if (r->end == RUN_STOPPED)
+		if (r->end == RUN_STOPPED && run_believed(r))
 			run_deliver(r);
-		else if (r->end == RUN_FAILED && (r->exited || r->exit_late))
+		else if (r->end == RUN_FAILED && r->job != NULL &&
+		    (r->exited || r->exit_late))
 			run_judge(r);
 	}
 	if (r->job == NULL && r->exited && r->out_over)
@@ -429,14 +479,17 @@ on_chunk(void *arg, const struct chunk *c)
 		break;
 	case CHUNK_USAGE:
 		r->usage.prompt = c->in_tokens > 0 ? (uint64_t)c->in_tokens : 0;
-		r->usage.completion = c->out_tokens > 0 ? (uint64_t)c->out_tokens : 0;
+		r->usage.completion =
+		    c->out_tokens > 0 ? (uint64_t)c->out_tokens : 0;
 		break;
 	case CHUNK_STOP:
 		r->stop = c->stop;
 		run_finish(r, RUN_STOPPED);
 		return (1);
 	case CHUNK_FAIL:
-		r->err = c->err > ERR_OK && c->err < ERR_MAX ? (enum olp_err)c->err : ERR_CLIENT;
+		r->err = c->err > ERR_OK && c->err < ERR_MAX
+		    ? (enum olp_err)c->err
+		    : ERR_CLIENT;
 		r->retry_s = c->retry_s;
 		detail_set(r, c->text, c->len);
 		run_finish(r, RUN_FAILED);
@@ -538,9 +591,12 @@ static int
 input_fds(const struct rendered *in, int fd[3])
 {
 	fd[1] = fd[2] = -1;
-	if ((fd[0] = memfd_sealed("olp-input", in->input, in->input_len)) != -1 &&
-	    (fd[1] = memfd_sealed("olp-system", in->system, in->system_len)) != -1 &&
-	    (fd[2] = memfd_sealed("olp-settings", in->settings, in->settings_len)) != -1)
+	if ((fd[0] = memfd_sealed("olp-input", in->input, in->input_len)) !=
+		-1 &&
+	    (fd[1] = memfd_sealed("olp-system", in->system, in->system_len)) !=
+		-1 &&
+	    (fd[2] = memfd_sealed(
+		 "olp-settings", in->settings, in->settings_len)) != -1)
 		return (0);
 	log_warn("run: memfd");
 	if (fd[0] != -1)
@@ -636,11 +692,14 @@ pipes_take(struct run *r, struct msg *msg)
 	r->fd_err = msg_take_fd(msg, 1);
 	if (nonblock(r->fd_out) == -1 || nonblock(r->fd_err) == -1)
 		log_warn("run %llu: fcntl", (unsigned long long)r->id);
-	r->parser = r->parse->new();
+	r->parser = r->parse->new ();
 	r->lines = lines_new(LIM_LINE_BYTES, on_line, r);
-	r->ev_out = event_new(worker_base(), r->fd_out, EV_READ | EV_PERSIST, out_cb, r);
-	r->ev_err = event_new(worker_base(), r->fd_err, EV_READ | EV_PERSIST, err_cb, r);
-	if (r->ev_out == NULL || r->ev_err == NULL || event_add(r->ev_out, NULL) == -1 ||
+	r->ev_out = event_new(
+	    worker_base(), r->fd_out, EV_READ | EV_PERSIST, out_cb, r);
+	r->ev_err = event_new(
+	    worker_base(), r->fd_err, EV_READ | EV_PERSIST, err_cb, r);
+	if (r->ev_out == NULL || r->ev_err == NULL ||
+	    event_add(r->ev_out, NULL) == -1 ||
 	    event_add(r->ev_err, NULL) == -1)
 		fatalx("run: event_add");
 }
@@ -656,7 +715,8 @@ egress_lost(struct run *r)
 	run_kill(r);
 }
 
-/* Nothing went out and nothing will: not worth waiting for the client to see it. */
+/* Nothing went out and nothing will: not worth waiting for the client to see
+ * it. */
 static void
 refusal_act(struct run *r)
 {
@@ -683,7 +743,8 @@ run_h_started(struct chan *c, struct msg *msg)
 	pipes_take(r, msg);
 	if (r->job != NULL)
 		job_run_started(r->job, m->enforcement);
-	if (r->egress != 0 && link_egress(r->egress) == NULL && link_egress_dead(r->egress))
+	if (r->egress != 0 && link_egress(r->egress) == NULL &&
+	    link_egress_dead(r->egress))
 		egress_lost(r);
 	refusal_act(r);
 	if (r->job == NULL || r->end != RUN_GOES)
@@ -695,8 +756,8 @@ run_h_started(struct chan *c, struct msg *msg)
 static int
 is_busy(enum olp_err e)
 {
-	return (e == ERR_BUSY_KEY || e == ERR_BUSY_PROVIDER || e == ERR_BUSY_TOTAL ||
-	    e == ERR_BUSY_MEMORY);
+	return (e == ERR_BUSY_KEY || e == ERR_BUSY_PROVIDER ||
+	    e == ERR_BUSY_TOTAL || e == ERR_BUSY_MEMORY);
 }
 
 int
@@ -723,7 +784,8 @@ run_h_failed(struct chan *c, struct msg *msg)
 	}
 	if (r->end == RUN_GOES) {
 		r->err = err;
-		r->forced = 1; /* worker-spawn knows better than the client's output */
+		r->forced =
+		    1; /* worker-spawn knows better than the client's output */
 		r->retry_s = m->retry_s;
 		detail_set(r, m->detail, strlen(m->detail));
 		run_finish(r, RUN_FAILED);
@@ -762,7 +824,7 @@ run_spawn_gone(void)
 			continue;
 		run_exit(r, ERR_OK); /* the kernel ends what it had started */
 		if (r->started || r->opened) {
-			r->lost_spawn = r->end != RUN_STOPPED;
+			r->lost_spawn = 1;
 			run_settle(r);
 			continue;
 		}
@@ -773,7 +835,8 @@ run_spawn_gone(void)
 	}
 }
 
-/* Egress's word.  A run it speaks of may be over for us: OUT_CLOSE had its time. */
+/* Egress's word.  A run it speaks of may be over for us: OUT_CLOSE had its
+ * time. */
 
 /* The run an egress speaks of, in *r; NULL: over. -1: not its own. */
 static int
@@ -848,7 +911,8 @@ run_egress_up(uint32_t instance)
 	struct run *r, *next;
 
 	LIST_FOREACH_SAFE(r, &self.all, entry, next)
-		if (r->egress == instance && (r->job == NULL || r->end != RUN_GOES)) {
+		if (r->egress == instance &&
+		    (r->job == NULL || r->end != RUN_GOES)) {
 			out_close(r);
 			run_settle(r);
 		}

@@ -18,11 +18,14 @@ struct msg;
 struct queue_slot;
 struct run;
 
-/* Ask for it. Takes the slot's count. ERR_OK and job->run is set, or nothing was begun and the slot is released. */
+/* Ask for it. Takes the slot's count. ERR_OK and job->run is set, or nothing
+ * was begun and the slot is released. */
 enum olp_err run_start(struct job *, struct queue_slot *);
-/* The job is over, or wants no more of this run: kill it, and let it settle by itself. */
+/* The job is over, or wants no more of this run: kill it, and let it settle by
+ * itself. */
 void run_abandon(struct run *);
-/* The job's deadline: kill it; job_run_failed() comes with this error when it is gone. */
+/* The job's deadline: kill it; job_run_failed() comes with this error when it
+ * is gone. */
 void run_abort(struct run *, enum olp_err);
 /* Stop and go on reading the client's output. */
 void run_pause(struct run *);

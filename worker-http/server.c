@@ -31,7 +31,8 @@ static const struct endpoint endpoints[] = {
 	{ "POST", "/v1/chat/completions", 0, ACCESS_KEY, 1, api_chat_start },
 	{ "GET", "/v1/models", 0, ACCESS_KEY, 0, api_models_list },
 	{ "GET", "/v1/models/", 1, ACCESS_KEY, 0, api_models_one },
-	{ "GET", "/v1/olp/parameters", 0, ACCESS_KEY, 0, api_models_parameters },
+	{ "GET", "/v1/olp/parameters", 0, ACCESS_KEY, 0,
+	    api_models_parameters },
 	{ "GET", "/health", 0, ACCESS_OPEN, 0, api_health },
 	{ "GET", "/ready", 0, ACCESS_OPEN, 0, api_ready },
 };
@@ -39,7 +40,8 @@ static const struct endpoint endpoints[] = {
 struct listener {
 	int fd;
 	int wants_tls;
-	SSL_CTX *tls; /* NULL although wanted: whoever connects is turned away */
+	SSL_CTX
+	    *tls; /* NULL although wanted: whoever connects is turned away */
 	char *text;
 	struct event *ev;
 };
@@ -53,8 +55,8 @@ static struct {
 } self;
 
 enum olp_err
-server_endpoint(const char *method, const char *path, const struct endpoint **ep,
-    const char **allow)
+server_endpoint(const char *method, const char *path,
+    const struct endpoint **ep, const char **allow)
 {
 	const struct endpoint *e;
 	size_t i, n;
@@ -63,8 +65,9 @@ server_endpoint(const char *method, const char *path, const struct endpoint **ep
 	for (i = 0; i < sizeof(endpoints) / sizeof(endpoints[0]); i++) {
 		e = &endpoints[i];
 		n = strlen(e->path);
-		if (e->prefix ? strncmp(path, e->path, n) != 0 || path[n] == '\0'
-			      : strcmp(path, e->path) != 0)
+		if (e->prefix
+			? strncmp(path, e->path, n) != 0 || path[n] == '\0'
+			: strcmp(path, e->path) != 0)
 			continue;
 		if (strcmp(method, e->method) != 0) {
 			*allow = e->method;
@@ -104,7 +107,8 @@ accept_pause(void)
 {
 	static const struct timeval tv = { 0, 100000 };
 
-	log_warn("accept: pause of 100 ms, %zu connections are open", self.connections);
+	log_warn("accept: pause of 100 ms, %zu connections are open",
+	    self.connections);
 	listeners_arm(0);
 	event_add(self.pause, &tv);
 }
@@ -116,10 +120,12 @@ accept_one(const struct listener *l)
 	int fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 	if (fd == -1) {
-		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+		    errno == ENOMEM)
 			accept_pause();
 		else if (errno != EAGAIN)
-			return (1); /* that connection is over before it began */
+			return (
+			    1); /* that connection is over before it began */
 		return (0);
 	}
 	if (self.connections >= rows()->http.connections + LIM_HTTPD_EXTRA ||
@@ -151,8 +157,9 @@ listener_options(int fd)
 	static const struct {
 		int level, name, value;
 	} options[] = {
-		{ IPPROTO_TCP, TCP_NODELAY, 1 },  /* 44 ms a stream without it */
-		{ SOL_SOCKET, SO_KEEPALIVE, 1 },  /* who vanishes without a FIN */
+		{ IPPROTO_TCP, TCP_NODELAY, 1 }, /* 44 ms a stream without it */
+		{ SOL_SOCKET, SO_KEEPALIVE,
+		    1 }, /* who vanishes without a FIN */
 		{ IPPROTO_TCP, TCP_KEEPIDLE, 60 },
 		{ IPPROTO_TCP, TCP_KEEPINTVL, 15 },
 		{ IPPROTO_TCP, TCP_KEEPCNT, 4 },
@@ -161,8 +168,8 @@ listener_options(int fd)
 	size_t i;
 
 	for (i = 0; i < sizeof(options) / sizeof(options[0]); i++)
-		if (setsockopt(fd, options[i].level, options[i].name, &options[i].value,
-			sizeof(options[i].value)) == -1)
+		if (setsockopt(fd, options[i].level, options[i].name,
+			&options[i].value, sizeof(options[i].value)) == -1)
 			log_warn("listener: setsockopt %d", options[i].name);
 }
 
@@ -188,7 +195,8 @@ tls_in_use(const char *text)
 	size_t i;
 
 	for (i = 0; i < self.n; i++)
-		if (strcmp(self.listeners[i].text, text) == 0 && self.listeners[i].tls != NULL &&
+		if (strcmp(self.listeners[i].text, text) == 0 &&
+		    self.listeners[i].tls != NULL &&
 		    SSL_CTX_up_ref(self.listeners[i].tls) == 1)
 			return (self.listeners[i].tls);
 	return (NULL);
@@ -199,7 +207,8 @@ listener_take(struct listener *l, struct rows_listen *row)
 {
 	l->fd = row->fd;
 	l->wants_tls = row->wants_tls;
-	l->tls = row->tls != NULL || !row->wants_tls ? row->tls : tls_in_use(row->text);
+	l->tls = row->tls != NULL || !row->wants_tls ? row->tls
+						     : tls_in_use(row->text);
 	l->text = xstrdup(row->text);
 	row->fd = -1;
 	row->tls = NULL;
@@ -217,7 +226,8 @@ listeners_start(void)
 
 	for (i = 0; i < self.n; i++) {
 		l = &self.listeners[i];
-		l->ev = event_new(worker_base(), l->fd, EV_READ | EV_PERSIST, accept_cb, l);
+		l->ev = event_new(
+		    worker_base(), l->fd, EV_READ | EV_PERSIST, accept_cb, l);
 		if (l->ev == NULL || event_add(l->ev, NULL) == -1)
 			fatalx("listener: event_add");
 	}
@@ -255,7 +265,8 @@ drain_check(void)
 {
 	struct msg_empty nothing = { 0 };
 
-	if (!self.draining || self.drained || self.connections > 0 || job_count() > 0)
+	if (!self.draining || self.drained || self.connections > 0 ||
+	    job_count() > 0)
 		return;
 	self.drained = 1;
 	(void)chan_send(worker_master(), MT_DRAINED, &nothing);

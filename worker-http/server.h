@@ -17,7 +17,8 @@ struct msg;
 struct rows_listen;
 
 enum endpoint_access {
-	ACCESS_OPEN, /* anyone; a token that is sent must be good all the same */
+	ACCESS_OPEN, /* anyone; a token that is sent must be good all the same
+		      */
 	ACCESS_KEY,
 };
 
@@ -25,16 +26,18 @@ struct endpoint {
 	const char *method, *path;
 	int prefix; /* what follows path is the job's `arg` */
 	enum endpoint_access access;
-	int body;   /* takes JSON */
+	int body; /* takes JSON */
 	/* The caller is known and the body is there. */
 	void (*start)(struct job *);
 };
 
-/* ERR_OK and the endpoint; or ERR_NOT_FOUND, or ERR_METHOD and the method it takes. */
-enum olp_err server_endpoint(const char *method, const char *path, const struct endpoint **ep,
-    const char **allow);
+/* ERR_OK and the endpoint; or ERR_NOT_FOUND, or ERR_METHOD and the method it
+ * takes. */
+enum olp_err server_endpoint(const char *method, const char *path,
+    const struct endpoint **ep, const char **allow);
 
-/* Take over these listeners instead of the ones before. Armed once server_start() was called. */
+/* Take over these listeners instead of the ones before. Armed once
+ * server_start() was called. */
 void server_configure(struct rows_listen *, size_t n);
 void server_start(void);
 

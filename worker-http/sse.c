@@ -21,7 +21,8 @@ sse_data(struct sse *s, struct evbuffer *json)
 {
 	size_t len;
 
-	if (evbuffer_prepend(json, "data: ", 6) == -1 || evbuffer_add(json, "\n\n", 2) == -1)
+	if (evbuffer_prepend(json, "data: ", 6) == -1 ||
+	    evbuffer_add(json, "\n\n", 2) == -1)
 		fatalx("sse: cannot append");
 	len = evbuffer_get_length(json);
 	if (s->chunked)

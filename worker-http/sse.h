@@ -12,10 +12,11 @@ struct evbuffer;
 
 struct sse {
 	struct evbuffer *out; /* the connection's; not ours */
-	int chunked;          /* HTTP/1.1; else the close of the connection ends it */
+	int chunked; /* HTTP/1.1; else the close of the connection ends it */
 };
 
-/* "data: " and what is in json, which is emptied. It holds no line break (json.h). */
+/* "data: " and what is in json, which is emptied. It holds no line break
+ * (json.h). */
 void sse_data(struct sse *, struct evbuffer *json);
 /* "data: [DONE]". */
 void sse_done(struct sse *);

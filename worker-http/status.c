@@ -85,15 +85,16 @@ status_h_provider(struct chan *c, struct msg *m)
 	if (p == NULL) {
 		if (self.n == LIM_CONF_PROVIDERS)
 			return (-1);
-		self.providers =
-		    xreallocarray(self.providers, self.n + 1, sizeof(*self.providers));
+		self.providers = xreallocarray(
+		    self.providers, self.n + 1, sizeof(*self.providers));
 		p = &self.providers[self.n++];
 	}
 	*p = *told;
 	return (0);
 }
 
-/* Something may have ended that was not ours to know: a chance to start more. */
+/* Something may have ended that was not ours to know: a chance to start more.
+ */
 int
 status_h_load(struct chan *c, struct msg *m)
 {
@@ -156,15 +157,19 @@ put_providers(struct evbuffer *out)
 		json_put(out, sep);
 		json_put_str(out, r->providers[i].name);
 		json_put(out, ":{");
-		json_put_member(out, "read_protection", p != NULL ? p->read_protection : NULL);
-		json_put_member(out, "recommended_tier", p != NULL ? p->tier : NULL);
+		json_put_member(out, "read_protection",
+		    p != NULL ? p->read_protection : NULL);
+		json_put_member(
+		    out, "recommended_tier", p != NULL ? p->tier : NULL);
 		json_put(out, ",\"layers\":");
 		if (p != NULL)
 			put_strings(out, p->layers, p->layers_n);
 		else
 			json_put(out, "[]");
-		json_put_member(out, "enforcement", status_enforcement(r->providers[i].name));
-		json_put_member(out, "status", status_provider(r->providers[i].name));
+		json_put_member(out, "enforcement",
+		    status_enforcement(r->providers[i].name));
+		json_put_member(
+		    out, "status", status_provider(r->providers[i].name));
 		json_putf(out, ",\"limit\":%u}", r->providers[i].runs);
 		sep = ",";
 	}
@@ -174,11 +179,14 @@ put_providers(struct evbuffer *out)
 static void
 put_sandbox(struct evbuffer *out)
 {
-	const char *message = self.known ? self.posture.message
-					 : "olpd-spawn has not told its posture yet";
+	const char *message = self.known
+	    ? self.posture.message
+	    : "olpd-spawn has not told its posture yet";
 
-	json_putf(out, "\"sandbox\":{\"available\":%s,\"active\":%s,\"missing\":",
-	    self.posture.available ? "true" : "false", self.posture.active ? "true" : "false");
+	json_putf(out,
+	    "\"sandbox\":{\"available\":%s,\"active\":%s,\"missing\":",
+	    self.posture.available ? "true" : "false",
+	    self.posture.active ? "true" : "false");
 	put_strings(out, self.posture.missing, self.posture.missing_n);
 	json_put_member(out, "message", message);
 	json_put_member(out, "enforcement", self.posture.enforcement);
@@ -192,15 +200,20 @@ put_counts(struct evbuffer *out)
 {
 	const struct msg_conf_http *c = &rows()->http;
 
-	json_putf(out, "\"queue\":{\"waiting\":%zu,\"limit\":%u,\"limit_per_key\":%u,\"keys\":",
+	json_putf(out,
+	    "\"queue\":{\"waiting\":%zu,\"limit\":%u,\"limit_per_key\":%u,"
+	    "\"keys\":",
 	    queue_waiting(job_queue()), c->queue, c->queue_per_key);
 	queue_put_keys(job_queue(), out);
 	json_putf(out,
-	    "},\"runs\":{\"running\":%zu,\"limit\":%u,\"settling\":%zu,\"sandboxes\":%u,"
+	    "},\"runs\":{\"running\":%zu,\"limit\":%u,\"settling\":%zu,"
+	    "\"sandboxes\":%u,"
 	    "\"memory\":%llu},\"stuck\":%u,",
 	    queue_running(job_queue()), c->runs, run_count(), self.load.running,
 	    (unsigned long long)self.load.memory, self.load.stuck);
-	json_putf(out, "\"connections\":{\"open\":%zu,\"limit\":%u},\"requests\":%zu,\"held\":%zu",
+	json_putf(out,
+	    "\"connections\":{\"open\":%zu,\"limit\":%u},\"requests\":%zu,"
+	    "\"held\":%zu",
 	    server_connections(), c->connections, job_count(), hold_total());
 }
 
@@ -212,12 +225,13 @@ report_put(struct evbuffer *out, const struct msg_status *workers)
 
 	json_put(out, "{");
 	json_put_member(out, "status",
-	    server_draining() ? "stopping"
+	    server_draining()    ? "stopping"
 		: status_ready() ? (self.posture.active ? "ok" : "partial")
 				 : "unavailable");
 	json_put_member(out, "version", r->http.version);
 	json_put_member(out, "instance", r->http.instance);
-	json_putf(out, ",\"generation\":%llu,\"workers\":", (unsigned long long)r->generation);
+	json_putf(out, ",\"generation\":%llu,\"workers\":",
+	    (unsigned long long)r->generation);
 	if (workers != NULL)
 		put_strings(out, workers->workers, workers->workers_n);
 	else
@@ -251,7 +265,8 @@ report_cb(evutil_socket_t fd, short what, void *arg)
 	struct report *r = arg;
 
 	if (what & EV_TIMEOUT ||
-	    (evbuffer_write(r->left, fd) == -1 && errno != EAGAIN && errno != EINTR) ||
+	    (evbuffer_write(r->left, fd) == -1 && errno != EAGAIN &&
+		errno != EINTR) ||
 	    evbuffer_get_length(r->left) == 0)
 		report_free(r);
 }
@@ -264,12 +279,14 @@ status_h_fd(struct chan *c, struct msg *m)
 
 	(void)c;
 	if (self.reports == LIM_HTTPD_STATUS)
-		return (0); /* whoever asks so often sees the end of an empty file */
+		return (0); /* whoever asks so often sees the end of an empty
+			       file */
 	r = xcalloc(1, sizeof(*r));
 	r->fd = msg_take_fd(m, 0);
 	if (fcntl(r->fd, F_SETFL, O_RDWR | O_NONBLOCK) == -1)
 		log_warn("status: fcntl");
-	r->ev = event_new(worker_base(), r->fd, EV_WRITE | EV_PERSIST, report_cb, r);
+	r->ev = event_new(
+	    worker_base(), r->fd, EV_WRITE | EV_PERSIST, report_cb, r);
 	r->left = evbuffer_new();
 	if (r->ev == NULL || r->left == NULL)
 		fatalx("status: no memory");

@@ -23,7 +23,8 @@ int status_h_fd(struct chan *, struct msg *);
 
 /* Could a run be made now? */
 int status_ready(void);
-/* "full" or "partial" as the posture has it for this provider, "unknown" before it is told. */
+/* "full" or "partial" as the posture has it for this provider, "unknown" before
+ * it is told. */
 const char *status_enforcement(const char *provider);
 /* Why no run of it can start, "ok", "unknown". */
 const char *status_provider(const char *provider);

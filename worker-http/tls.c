@@ -63,7 +63,9 @@ use_chain(SSL_CTX *ctx, BIO *bio)
 	X509 *x;
 	int n;
 
-	for (n = 0; (x = PEM_read_bio_X509(bio, NULL, no_passphrase, NULL)) != NULL; n++) {
+	for (n = 0;
+	     (x = PEM_read_bio_X509(bio, NULL, no_passphrase, NULL)) != NULL;
+	     n++) {
 		if (n == 0) {
 			if (SSL_CTX_use_certificate(ctx, x) != 1)
 				n = -1;
@@ -86,10 +88,13 @@ use_key(SSL_CTX *ctx, BIO *bio)
 	int ok;
 
 	if (key == NULL)
-		return ("there is no private key without passphrase in the file");
-	ok = SSL_CTX_use_PrivateKey(ctx, key) == 1 && SSL_CTX_check_private_key(ctx) == 1;
+		return (
+		    "there is no private key without passphrase in the file");
+	ok = SSL_CTX_use_PrivateKey(ctx, key) == 1 &&
+	    SSL_CTX_check_private_key(ctx) == 1;
 	EVP_PKEY_free(key);
-	return (ok ? NULL : "the private key does not belong to the certificate");
+	return (
+	    ok ? NULL : "the private key does not belong to the certificate");
 }
 
 static const char *
@@ -99,7 +104,8 @@ use_file(SSL_CTX *ctx, int fd, const char *(*use)(SSL_CTX *, BIO *))
 	struct bytes b;
 	BIO *bio = NULL;
 
-	if (read_file(fd, &b) == 0 && (bio = BIO_new_mem_buf(b.s, (int)b.len)) != NULL)
+	if (read_file(fd, &b) == 0 &&
+	    (bio = BIO_new_mem_buf(b.s, (int)b.len)) != NULL)
 		why = use(ctx, bio);
 	BIO_free(bio);
 	freezero(b.s, LIM_HTTPD_PEM);
@@ -116,8 +122,8 @@ choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *outlen,
 
 	(void)ssl;
 	(void)arg;
-	if (SSL_select_next_proto(&chosen, outlen, http11, sizeof(http11) - 1, in, inlen) !=
-	    OPENSSL_NPN_NEGOTIATED)
+	if (SSL_select_next_proto(&chosen, outlen, http11, sizeof(http11) - 1,
+		in, inlen) != OPENSSL_NPN_NEGOTIATED)
 		return (SSL_TLSEXT_ERR_NOACK);
 	*out = chosen;
 	return (SSL_TLSEXT_ERR_OK);
@@ -134,8 +140,10 @@ tls_new(int cert_fd, int key_fd, char *err, size_t size)
 		fatalx("tls: no context");
 	(void)SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION);
 	(void)SSL_CTX_set_options(ctx,
-	    SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_TICKET | SSL_OP_CIPHER_SERVER_PREFERENCE);
-	(void)SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS); /* 34 KB for each idle one */
+	    SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_TICKET |
+		SSL_OP_CIPHER_SERVER_PREFERENCE);
+	(void)SSL_CTX_set_mode(
+	    ctx, SSL_MODE_RELEASE_BUFFERS); /* 34 KB for each idle one */
 	(void)SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
 	SSL_CTX_set_alpn_select_cb(ctx, choose_protocol, NULL);
 	if ((why = use_file(ctx, cert_fd, use_chain)) != NULL)

@@ -312,6 +312,17 @@ grants_of_key_drop(struct keys *ks, const char *id)
 	}
 }
 
+int
+keys_any_grant(const struct keys *ks, const char *id)
+{
+	const struct grant *g;
+
+	TAILQ_FOREACH(g, &ks->oldest, entry)
+		if (strcmp(g->key, id) == 0)
+			return (1);
+	return (0);
+}
+
 void
 keys_commit(struct keys *ks, void (*gone)(void *, const char *), void *arg)
 {
@@ -331,9 +342,9 @@ keys_commit(struct keys *ks, void (*gone)(void *, const char *), void *arg)
 			if (!key_lessened(was, is))
 				continue;
 		}
-		grants_of_key_drop(ks, was->id);
 		if (gone != NULL)
 			gone(arg, was->id);
+		grants_of_key_drop(ks, was->id);
 	}
 	table_clear(&old);
 }
@@ -617,7 +628,7 @@ keys_expire(struct keys *ks, const struct keys_now *now,
 		    now->unix_s < k->expires)
 			continue;
 		k->expiry_told = 1;
-		grants_of_key_drop(ks, k->id);
 		gone(arg, k->id);
+		grants_of_key_drop(ks, k->id);
 	}
 }

@@ -69,7 +69,7 @@ int keys_add(struct keys *, const struct msg_conf_key *, uint32_t uid_lo,
 /*
  * Swap.  gone is called for each key of the old table that is not there any
  * more, or has lost a right or an identity: what is under way in its name
- * ends.  Its grants are gone already.  gone may be NULL (nothing runs yet).
+ * ends.  Its grants go right after.  gone may be NULL (nothing runs yet).
  */
 void keys_commit(
     struct keys *, void (*gone)(void *, const char *key_id), void *arg);
@@ -93,6 +93,8 @@ uint64_t keys_grant(struct keys *, const struct key *, const struct keys_now *);
 const struct key *keys_granted(
     struct keys *, uint64_t grant, const struct keys_now *);
 void keys_grant_end(struct keys *, uint64_t grant); /* an unknown one is fine */
+/* Has that key one?  If not, worker-http has nothing of it and was told no id. */
+int keys_any_grant(const struct keys *, const char *id);
 /* All: the link they were made for is gone. */
 void keys_grants_drop(struct keys *);
 

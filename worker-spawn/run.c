@@ -343,6 +343,8 @@ take_descriptors(struct run *r, const struct msg *m)
 			return (ERR_BAD_FDS);
 	for (i = 0; i < F_MAX; i++)
 		if ((r->fd[i] = memfd_reopen(m->fd[i])) == -1) {
+			if (errno == EACCES) /* its sender shut it */
+				return (ERR_BAD_FDS);
 			log_warn("run %" PRIu64 ": reopen a descriptor",
 			    r->rq.run_id);
 			return (child_no_room(errno) ? ERR_OVERLOADED

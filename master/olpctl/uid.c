@@ -57,7 +57,7 @@ mark_write(struct store *state, uint32_t next)
 	int n;
 
 	n = snprintf(text, sizeof(text), "%" PRIu32 "\n", next);
-	return (store_put(state, MARK, text, (size_t)n, 0644));
+	return (store_put(state, MARK, text, (size_t)n, 0600));
 }
 
 /* ---- what keys.d holds ---- */

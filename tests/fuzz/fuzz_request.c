@@ -25,8 +25,9 @@ check(const struct ir *ir)
 		n++;
 	}
 	m = TAILQ_LAST(&ir->messages, ir_messages);
-	if (n == 0 || n != ir->nmessages || m->role != IR_USER || ir->model == NULL ||
-	    ir->model[0] == '\0' || ir->nstop > IR_STOP_MAX || ir->max_tokens < 0)
+	if (n == 0 || n != ir->nmessages || m->role != IR_USER ||
+	    ir->model == NULL || ir->model[0] == '\0' ||
+	    ir->nstop > IR_STOP_MAX || ir->max_tokens < 0)
 		abort();
 }
 

@@ -35,6 +35,7 @@
 #include "worker-http/cage.h"
 
 #define FDS_MAX 253 /* the kernel's */
+#define SLOW "sleep:20000 say:x" /* to the scripted client, in the demo's place */
 #define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
 static int listeners[LIM_CONF_LISTENS];
@@ -95,6 +96,7 @@ acquire(void)
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, sv) == -1 || pipe(p) == -1)
 		return (-1);
 	kind("memfd", memfd_sealed("x", "say:x", 5));
+	kind("slow", memfd_sealed("x", SLOW, sizeof(SLOW) - 1));
 	kind("empty", memfd_sealed("x", "", 0));
 	kind("directory", open("/", O_RDONLY | O_DIRECTORY));
 	kind("socket", sv[0]);

@@ -29,6 +29,7 @@
 #endif
 
 static int listener = -1; /* ours by right: CONF_LISTEN */
+static int spare = -1;    /* as the listener is once it is shut down */
 
 /* A try is one expression of what a process may ask for. */
 #define TRY(name, expr)         \
@@ -92,30 +93,26 @@ TRY(t_sti, ioctl(2, TIOCSTI, "x"))
  * send with MSG_FASTOPEN connects it, past connect(2) and Landlock's hook.
  */
 static long
-fastopen(long (*send_it)(void))
+t_fastopen(void)
 {
-	return (shutdown(listener, SHUT_RDWR) == -1 ? -2 : send_it());
+	return (try_fastopen(spare, "127.0.0.1", 22));
 }
 
 static long
-sendto_fastopen(void)
-{
-	return (try_fastopen(listener, "127.0.0.1", 22));
-}
-
-static long
-sendmsg_fastopen(void)
+t_fastopen_msg(void)
 {
 	struct sockaddr_in s = { .sin_family = AF_INET, .sin_port = htons(22) };
 	struct iovec iov = { stack, 1 };
 	struct msghdr m = { .msg_name = &s, .msg_namelen = sizeof(s), .msg_iov = &iov, .msg_iovlen = 1 };
 
 	s.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	return (sendmsg(listener, &m, MSG_FASTOPEN));
+	return (sendmsg(spare, &m, MSG_FASTOPEN));
 }
 
-TRY(t_fastopen, fastopen(sendto_fastopen))
-TRY(t_fastopen_msg, fastopen(sendmsg_fastopen))
+/* The next worker gets the same listener. */
+TRY(t_deaf, shutdown(listener, SHUT_RD))
+TRY(t_filter, setsockopt(listener, SOL_SOCKET, SO_LOCK_FILTER, &(int){ 1 }, sizeof(int)))
+TRY(t_device, setsockopt(listener, SOL_SOCKET, SO_BINDTODEVICE, "lo", 3))
 
 /* The channel was made by the master: the kernel gives a handle on it. */
 static long
@@ -133,6 +130,7 @@ t_pidfd_signal(void)
 static const struct try tries[] = {
 	{ "socket", t_socket }, { "socket-unix", t_socket_unix }, { "socketpair", t_socketpair },
 	{ "connect", t_connect }, { "bind", t_bind }, { "listen", t_listen },
+	{ "listener-shutdown", t_deaf }, { "listener-filter", t_filter }, { "listener-device", t_device },
 	{ "fastopen-sendto", t_fastopen }, { "fastopen-sendmsg", t_fastopen_msg },
 	{ "exec", t_exec }, { "execveat", t_execveat },
 	{ "open", t_open }, { "openat2", t_openat2 }, { "create", t_creat }, { "statx", t_stat },
@@ -162,6 +160,7 @@ on_listen(struct chan *c, struct msg *m)
 static int
 acquire(void)
 {
+	spare = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	tries_run(tries, sizeof(tries) / sizeof(tries[0]), &http_cage, 0);
 	return (0);
 }

@@ -17,7 +17,7 @@ struct try {
 	long (*f)(void); /* -1 with errno: refused */
 };
 
-/* In each child first `cage`, where not NULL, at the place the master told. */
+/* In each child first `cage`, at the place the master told; NULL: in it already, then with mounts of its own. */
 void tries_run(const struct try *, size_t n, const struct cage *, uint16_t connect_port);
 void tries_say(const char *name, const char *answer);
 

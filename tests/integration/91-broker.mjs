@@ -6,7 +6,7 @@
 // others are not touched.
 import crypto from 'node:crypto';
 import fs from 'node:fs';
-import { Olpd, assert, equal, finish, quantile, rss, secret, sleep, test, until } from '../lib/olp.mjs';
+import { Olpd, assert, equal, finish, quantile, secret, sleep, test, until } from '../lib/olp.mjs';
 import { accepted, body, req, user, wire, K, MODEL } from '../lib/wire.mjs';
 
 const d = await Olpd.start({ provider: '\tlimit runs 12', global: 'limit runs 16\nlimit queue 64 per-key 32' });
@@ -352,25 +352,8 @@ function clientsOf() {
 // ------------------------------------------------------------------ amounts
 
 const egress = () => d.worker('olpd-egress');
-const MB = 1 << 20;
 const during = async (fn) => { const at = gaps.length; await fn(); const g = gaps.slice(at); return { n: g.length, p50: quantile(g, 0.5) ?? 0, max: Math.max(0, ...g) }; };
-const big = (bytes) => { const open = `{${m},${rest},"system":"`; return [req({ body: open, length: open.length + bytes + 2 }), { times: bytes, bytes: 'a' }, '"}']; };
 
-await test('a body of 20 MB while another run streams', async () => {
-  const mem0 = rss(egress());
-  let c;
-  const g = await during(async () => { c = d.chat(token, `tcp tx:${wire(big(20 * MB))} rx`, { stream: true, ms: 50000 }); await c.end; });
-  equal(c.finish, 'stop', JSON.stringify(c.fault));
-  const got = (await seen()).at(-1);
-  assert(got.bytes > 20 * MB, `${got.bytes}`);
-  const calm = await during(() => sleep(1500));
-  table.push({ name: '20 MB body', client: '200', caller: '200', ms: c.ms, reason: `others' gap p50 ${g.p50.toFixed(0)} max ${g.max.toFixed(0)} ms (calm ${calm.p50.toFixed(0)}/${calm.max.toFixed(0)})` });
-  assert(g.n > 5, 'the other run gave nothing meanwhile');
-  assert(g.p50 < calm.p50 * 3 + 30, `gaps p50 ${g.p50} ms, calm ${calm.p50} ms`);
-  assert(g.max < 1000, `gap of ${g.max} ms`);
-  await sleep(300);
-  assert(rss(egress()) - mem0 < 40 * 1024, `egress keeps ${rss(egress()) - mem0} KB`);
-}, 90000);
 await test('a body of 40 MB in chunks is refused at its bound', async () => {
   const open = `{${m},${rest},"system":"`;
   const chunk = `8000\r\n${'a'.repeat(0x8000)}\r\n`;
@@ -390,8 +373,8 @@ await test('slow head and slow body hold up nobody', async () => {
   });
   equal(cs[0].finish, 'stop', 'a slow request in order is served');
   equal(cs[1].status, 502);
-  table.push({ name: 'slow head and body', client: '200', caller: '200', ms: cs[0].ms, reason: `others' gap max ${g.max.toFixed(0)} ms` });
-  assert(g.max < 1000, `gap of ${g.max} ms`);
+  table.push({ name: 'slow head and body', client: '200', caller: '200', ms: cs[0].ms, reason: `others' gap p50 ${g.p50.toFixed(0)} max ${g.max.toFixed(0)} ms` });
+  assert(g.n > 50 && g.p50 < 60, `${g.n} gaps, p50 ${g.p50} ms`);
 });
 await test('50 connections of one run: eight are held, others are served', async () => {
   const count = () => fs.readdirSync(`/proc/${egress()}/fd`).length;
@@ -408,19 +391,6 @@ await test('50 connections of one run: eight are held, others are served', async
   await c.end;
   await until('descriptors', () => count() <= n0 + 2, 3000);
 });
-await test('a client that never reads: the provider is held back, memory is bounded', async () => {
-  const mem0 = rss(egress());
-  const cs = Array.from({ length: 4 }, () => d.chat(token, `tcp tx:${wire(req({ body: body({ messages: user(`[[bytes:${60 * MB}]][[chunk:20000]]`) }) }))} sleep:4000 say:x`, { stream: true }));
-  await sleep(3500);
-  const grown = rss(egress()) - mem0;
-  const n = (await d.o.model.log()).filter((e) => e.kind === 'done' && e.chunks > 2500).length;
-  table.push({ name: 'four clients that never read 60 MB', client: 'held', caller: '-', ms: 0, reason: `olpd-egress grew by ${grown} KB` });
-  equal(n, 0, 'answers taken whole');
-  assert(grown < 4 * 1024, `olpd-egress grew by ${grown} KB`);
-  await Promise.all(cs.map((c) => c.end));
-  for (const c of cs) assert(c.finish !== 'stop' || c.text === '', 'a part was served as success');
-}, 60000);
-
 bystander.on = false;
 await bystander.loop;
 await test('others all the while', async () => {

@@ -21,7 +21,7 @@ async function ask(prompt, o) {
   if (o?.stream && c.status === 200) {
     equal(c.events.filter((e) => e.json?.choices?.[0]?.finish_reason).length, c.finish ? 1 : 0, 'finish_reasons');
     equal([!!c.fault, c.done], [!c.finish, !!c.finish], 'an error or an end, not both');
-    assert(c.complete, 'the body is not whole');
+    equal(!!c.complete, !!c.finish, 'a whole body stands for a whole answer');
   }
   assert(c.fault?.code !== 'sandbox_unavailable', 'told as a runner failure');
   return c;
@@ -66,10 +66,11 @@ await does('ignores TERM, with daemons', 'ignore-term setsid:60000 say:whole sto
 await does('a line of 70 MB', 'bigline:70000000 say:after', answered('after', { max: 20000 }));
 await does('three of them', 'say:before bigline:70000000 bigline:70000000 bigline:70000000 say:after', answered('beforeafter', { max: 30000 }));
 await does('70 MB of a line and no end', 'say:part no-stop bigline:70000000 exit:0', { code: 'client_failed', has: 'part', max: 20000 });
-await does('half a character in a line', 'say:a half-utf8 say:b', answered((t) => assert(t === 'ab' || t === 'ahalf b' || t === 'ahalf \ufffdb', JSON.stringify(t))));
+// Not skipped like a line that is no JSON at all: a piece of the text would be missing.
+await does('half a character in a line', 'say:a half-utf8 say:b', { code: 'client_unexpected', has: 'a' });
 await does('a character cut by a write', 'say:a cut-utf8:50 say:b', answered('a\u20acb'));
 await does('no newline at the end', 'say:whole stop no-stop nonewline', answered('whole'));
-await does('an answer of one line without its newline', 'no-stop nonewline', { code: 'client_failed' });
+await does('an answer of one line without its newline', 'no-stop nonewline', { code: 'client_unexpected' });
 await does('garbage between', 'garbage say:a garbage garbage say:b garbage', answered('ab'));
 await does('says nothing', 'empty', { code: 'client_failed' });
 await does('says nothing for a while and goes', 'empty sleep:300 exit:0', { code: 'client_failed' });
@@ -85,11 +86,11 @@ await does('claims a tool', 'init-tools:Bash say:x', { code: 'client_unexpected'
 await does('text before its init', 'no-init say:x', { code: 'client_unexpected' });
 await does('an unknown stop reason', 'say:part stop:moon', { code: 'client_unexpected', has: 'part' });
 await does('a tool call', 'say:part stop:tool_use', { code: 'client_unexpected', has: 'part' });
-await does('20,000 deltas', 'words:20000', answered((t) => equal([t.length, t.slice(-10)], [208890, 'word19999 ']), { max: 20000 }));
+await does('20,000 deltas', 'words:20000', answered((t) => equal([t.length, t.slice(-10)], [188890, 'word19999 ']), { max: 20000 }));
 await does('one delta of 3 MB', 'bytes:3000000', answered((t) => equal(t.length, 3000000), { max: 20000 }));
 await does('fills its home', 'fill-home say:ok', answered((t) => assert(/bytes=\d+ errno=ENOSPC ok$/.test(t), t)));
 await does('fills its inodes', 'fill-inodes say:ok', answered((t) => assert(/errno=ENOSPC ok$/.test(t), t)));
-await does('forks without end', 'fork-bomb say:ok', answered((t) => assert(/errno=EAGAIN ok$/.test(t), t)));
+await does('forks without end', 'fork-bomb say:ok', answered((t) => assert(/errno=EAGAIN ok$/.test(t), t), { max: 25000 }));
 
 await test('never ends: the caller that leaves takes it along', async () => {
   const c = d.chat(token, 'say:x ignore-term setsid:60000 hang', { stream: true });

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: ISC
 // packaging/doc/limits.md is true: each LIM_ name of common/limits.h with its
 // value, no other, each used somewhere; each setting of olpd.conf(5) that is
-// a bound, with its default.
+// a bound, with its default.  OLP_WRITE=1 brings the page's values up to date.
 import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
 import { assert, equal, finish, root, test } from '../lib/olp.mjs';
 import { read } from './suites.mjs';
 
@@ -12,6 +14,10 @@ function value(name) {
   const e = source[name].replace(/LIM_\w+/g, value).replace(/(\d)[UL]+/g, '$1');
   assert(/^[\d\s*+()-]+$/.test(e), `${name}: "${e}" is no number`);
   return Function(`return (${e})`)();
+}
+if (process.env.OLP_WRITE) {
+  fs.writeFileSync(path.join(root, 'packaging/doc/limits.md'), read('packaging/doc/limits.md')
+    .replace(/^\| (LIM_\w+) \| \d+ /gm, (l, n) => (n in source ? `| ${n} | ${value(n)} ` : l)));
 }
 const page = read('packaging/doc/limits.md');
 const lines = [...page.matchAll(/^\| (LIM_\w+) \| (\d+) ([^|]*)\| ([^|]+) \| ([^|]+) \|$/gm)]
@@ -47,7 +53,7 @@ await test('each setting that is a bound is on the page, and the manual says the
   const bad = [];
   const unit = { s: 1, m: 60, h: 3600, KB: 1024, MB: 1 << 20, GB: 1 << 30, '': 1 };
   for (const [name, dflt, from] of settings) {
-    const words = name.replace(/\b(N|SIZE|TIME|A|B)\b/g, '').replace(/\s+/g, ' ').trim().split(' ');
+    const words = name.replace(/\b(N|SIZE|TIME|A|B)\b|\(\w+\)/g, '').replace(/\s+/g, ' ').trim().split(' ');
     if (!manual.includes(words[0] === 'limit' || words[0] === 'timeout' ? words.slice(0, 2).join(' ') : words[0])) bad.push(`${name}: not in the manual`);
     const lim = /LIM_\w+/.exec(from)?.[0];
     const [, n, u] = /^(\d+)([A-Za-z]*)$/.exec(dflt) ?? [];

@@ -5,9 +5,10 @@ import crypto from 'node:crypto';
 import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
-import { build, root, tempDir, until } from './olp.mjs';
+import { build, fakeCli, root, tempDir, until } from './olp.mjs';
 
-// A copy of the build's sbin and libexec; `name` in it is tests/hostile/`by`.
+// A copy of the build's sbin and libexec; `name` in it is tests/hostile/`by`,
+// and the demo client the scripted one, which can be told to wait.
 export function treeWith(name, by) {
   const dir = tempDir('tree');
   for (const sub of ['sbin', 'libexec/olpd']) {
@@ -15,6 +16,7 @@ export function treeWith(name, by) {
     for (const f of fs.readdirSync(path.join(build, sub))) fs.copyFileSync(path.join(build, sub, f), path.join(dir, sub, f));
   }
   fs.copyFileSync(path.join(build, 'tests/hostile', by), path.join(dir, 'libexec/olpd', name));
+  fs.copyFileSync(fakeCli, path.join(dir, 'libexec/olpd/olp-demo'));
   process.on('exit', () => fs.rmSync(dir, { recursive: true, force: true }));
   return path.join(dir, 'sbin/olpd');
 }

@@ -22,8 +22,9 @@ START_TEST(statuses)
 
 	for (e = 0; e < ERR_MAX; e++) {
 		status = answer_status((enum olp_err)e);
-		ck_assert_msg(status != 500 || e == ERR_INTERNAL || e == ERR_BAD_FDS, "%s",
-		    err_name((enum olp_err)e));
+		ck_assert_msg(
+		    status != 500 || e == ERR_INTERNAL || e == ERR_BAD_FDS,
+		    "%s", err_name((enum olp_err)e));
 	}
 	ck_assert_int_eq(answer_status(ERR_MAX), 500);
 	ck_assert_int_eq(answer_status(ERR_SANDBOX), 503);
@@ -37,13 +38,15 @@ START_TEST(upstream)
 	static const struct {
 		uint32_t status;
 		int ours;
-	} t[] = { { 400, 400 }, { 401, 502 }, { 403, 502 }, { 404, 404 }, { 413, 400 }, { 422, 400 },
-		{ 429, 429 }, { 500, 502 }, { 502, 502 }, { 503, 502 }, { 529, 503 }, { 418, 502 },
+	} t[] = { { 400, 400 }, { 401, 502 }, { 403, 502 }, { 404, 404 },
+		{ 413, 400 }, { 422, 400 }, { 429, 429 }, { 500, 502 },
+		{ 502, 502 }, { 503, 502 }, { 529, 503 }, { 418, 502 },
 		{ 301, 502 } };
 	size_t i;
 
 	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++)
-		ck_assert_int_eq(answer_status(answer_upstream(t[i].status)), t[i].ours);
+		ck_assert_int_eq(
+		    answer_status(answer_upstream(t[i].status)), t[i].ours);
 	ck_assert_int_eq(answer_upstream(0), ERR_OK);
 	ck_assert_int_eq(answer_upstream(200), ERR_OK);
 }
@@ -74,9 +77,13 @@ START_TEST(errors)
 		ck_assert_ptr_nonnull(root);
 		err = json_object_get(root, "error");
 		ck_assert_uint_eq(json_object_size(err), 4);
-		ck_assert_str_ne(json_string_value(json_object_get(err, "message")), "");
-		ck_assert_str_eq(json_string_value(json_object_get(err, "code")), err_name((enum olp_err)e));
-		ck_assert_ptr_nonnull(json_string_value(json_object_get(err, "type")));
+		ck_assert_str_ne(
+		    json_string_value(json_object_get(err, "message")), "");
+		ck_assert_str_eq(
+		    json_string_value(json_object_get(err, "code")),
+		    err_name((enum olp_err)e));
+		ck_assert_ptr_nonnull(
+		    json_string_value(json_object_get(err, "type")));
 		ck_assert(json_is_null(json_object_get(err, "param")));
 		json_decref(root);
 		evbuffer_free(b);
@@ -84,7 +91,8 @@ START_TEST(errors)
 	b = evbuffer_new();
 	answer_error(b, ERR_UNSUPPORTED, "a \"b\"\n", "tool_choice");
 	ck_assert_str_eq(text_of(b),
-	    "{\"error\":{\"message\":\"a \\\"b\\\"\\n\",\"type\":\"invalid_request_error\","
+	    "{\"error\":{\"message\":\"a "
+	    "\\\"b\\\"\\n\",\"type\":\"invalid_request_error\","
 	    "\"code\":\"unsupported_parameter\",\"param\":\"tool_choice\"}}");
 	evbuffer_free(b);
 }
@@ -105,15 +113,24 @@ END_TEST
 
 START_TEST(heads)
 {
-	struct answer a = { .status = 429, .type = "application/json", .minor = 1, .length = 5,
-		.request_id = "req_x", .v1 = 1, .provider = "demo", .model = "m", .retry_s = 9,
-		.detail = "d\r\nSet-Cookie: x", .latency_ms = 12 };
+	struct answer a = { .status = 429,
+		.type = "application/json",
+		.minor = 1,
+		.length = 5,
+		.request_id = "req_x",
+		.v1 = 1,
+		.provider = "demo",
+		.model = "m",
+		.retry_s = 9,
+		.detail = "d\r\nSet-Cookie: x",
+		.latency_ms = 12 };
 	struct evbuffer *b = evbuffer_new();
 	const char *s;
 
 	answer_head(b, &a);
 	s = text_of(b);
-	ck_assert_int_eq(strncmp(s, "HTTP/1.1 429 Too Many Requests\r\nDate: ", 38), 0);
+	ck_assert_int_eq(
+	    strncmp(s, "HTTP/1.1 429 Too Many Requests\r\nDate: ", 38), 0);
 	ck_assert_ptr_nonnull(strstr(s, "\r\nContent-Length: 5\r\n"));
 	ck_assert_ptr_nonnull(strstr(s, "\r\nConnection: close\r\n"));
 	ck_assert_ptr_nonnull(strstr(s, "\r\nRetry-After: 9\r\n"));
@@ -121,13 +138,18 @@ START_TEST(heads)
 	ck_assert_ptr_nonnull(strstr(s, "\r\nX-OLP-Provider-Used: demo\r\n"));
 	ck_assert_ptr_nonnull(strstr(s, "\r\nX-OLP-Fallback-Hops: 0\r\n"));
 	ck_assert_ptr_nonnull(strstr(s, "\r\nX-OLP-Latency-Ms: 12\r\n"));
-	ck_assert_ptr_nonnull(strstr(s, "\r\nX-OLP-Detail: d Set-Cookie: x\r\n\r\n"));
+	ck_assert_ptr_nonnull(
+	    strstr(s, "\r\nX-OLP-Detail: d Set-Cookie: x\r\n\r\n"));
 	ck_assert_ptr_null(strstr(s, "WWW-Authenticate"));
 	evbuffer_free(b);
 
 	b = evbuffer_new();
-	a = (struct answer){ .status = 200, .type = "text/event-stream", .minor = 1,
-		.keep_alive = 1, .length = -1, .request_id = "req_x" };
+	a = (struct answer){ .status = 200,
+		.type = "text/event-stream",
+		.minor = 1,
+		.keep_alive = 1,
+		.length = -1,
+		.request_id = "req_x" };
 	answer_head(b, &a);
 	s = text_of(b);
 	ck_assert_ptr_nonnull(strstr(s, "\r\nTransfer-Encoding: chunked\r\n"));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* The real olpd-http: requests, answers, limits and deadlines as a caller sees them. */
+/* The real olpd-http: requests, answers, limits and deadlines as a caller sees
+ * them. */
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -81,14 +82,17 @@ START_TEST(json_answer)
 	ck_assert_ptr_nonnull(strstr(a.body, "\"object\":\"chat.completion\""));
 	ck_assert_ptr_nonnull(strstr(a.body, "\"model\":\"demo\""));
 	ck_assert_ptr_nonnull(strstr(a.body,
-	    "\"message\":{\"role\":\"assistant\",\"content\":\"good \\\"day\\\"\\n\\u2028\",\"refusal\":null}"));
+	    "\"message\":{\"role\":\"assistant\",\"content\":\"good "
+	    "\\\"day\\\"\\n\\u2028\",\"refusal\":null}"));
 	ck_assert_ptr_nonnull(strstr(a.body, "\"finish_reason\":\"stop\""));
-	ck_assert_ptr_nonnull(strstr(
-	    a.body, "\"prompt_tokens\":3,\"completion_tokens\":5,\"total_tokens\":8"));
+	ck_assert_ptr_nonnull(strstr(a.body,
+	    "\"prompt_tokens\":3,\"completion_tokens\":5,\"total_tokens\":8"));
 	ck_assert_str_eq(rig_field(&a, "X-OLP-Provider-Used"), "demo");
 	ck_assert_str_eq(rig_field(&a, "X-OLP-Model-Used"), "demo-1");
-	ck_assert_str_eq(rig_field(&a, "X-OLP-Enforcement"), "full; uid; userns");
-	ck_assert_int_eq(strncmp(rig_field(&a, "X-OLP-Request-Id"), "req_", 4), 0);
+	ck_assert_str_eq(
+	    rig_field(&a, "X-OLP-Enforcement"), "full; uid; userns");
+	ck_assert_int_eq(
+	    strncmp(rig_field(&a, "X-OLP-Request-Id"), "req_", 4), 0);
 	ck_assert_uint_eq(strlen(rig_field(&a, "X-OLP-Request-Id")), 30);
 	rig_answer_free(&a);
 	(void)rig_expect(rig.spawn, MT_GRANT_END);
@@ -109,8 +113,10 @@ START_TEST(stream_answer)
 	int fd = rig_connect(&rig);
 
 	rig_post(fd,
-	    "{\"model\":\"demo\",\"stream\":true,\"stream_options\":{\"include_usage\":true},"
-	    "\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}],\"seed\":1,\"user\":\"x\"}");
+	    "{\"model\":\"demo\",\"stream\":true,\"stream_options\":{\"include_"
+	    "usage\":true},"
+	    "\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}],\"seed\":1,"
+	    "\"user\":\"x\"}");
 	(void)rig_auth(&rig, "alice", 0);
 	rig_run_start(&rig, &run);
 	rig_run_started(&rig, &run, 0);
@@ -118,7 +124,8 @@ START_TEST(stream_answer)
 	ck_assert(rig_quiet(fd, 50)); /* headers wait for text */
 	rig_say_text(&run, "one\\n");
 	rig_say_text(&run, "two\\r\\u0000");
-	(void)rig_until(fd, "\\u0000\"},\"logprobs\":null,\"finish_reason\":null}]}\n\n");
+	(void)rig_until(
+	    fd, "\\u0000\"},\"logprobs\":null,\"finish_reason\":null}]}\n\n");
 	rig_say(&run, "{\"type\":\"usage\",\"in\":3,\"out\":5}");
 	rig_say(&run, "{\"type\":\"stop\",\"reason\":\"length\"}");
 	rig_expect_kill(&rig, &run); /* at once: it was not the usual end */
@@ -140,7 +147,8 @@ START_TEST(stream_answer)
 	ck_assert_uint_eq(count(a.body, "\"choices\":[]"), 0);
 	ck_assert_uint_eq(count(a.body, "data: "), count(a.body, "\n\n"));
 	ck_assert_uint_eq(count(a.body, "data: [DONE]\n\n"), 1);
-	ck_assert_ptr_nonnull(strstr(a.body, "\"delta\":{\"role\":\"assistant\",\"content\":\"\"}"));
+	ck_assert_ptr_nonnull(strstr(
+	    a.body, "\"delta\":{\"role\":\"assistant\",\"content\":\"\"}"));
 	rig_run_exited(&rig, &run);
 	rig_answer_free(&a);
 	close(fd);
@@ -155,16 +163,20 @@ START_TEST(stream_usage_and_ignored)
 	int fd = rig_connect(&rig);
 
 	rig_post(fd,
-	    "{\"model\":\"demo\",\"stream\":true,\"stream_options\":{\"include_usage\":true},"
-	    "\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}],\"seed\":1,\"user\":\"x\",\"temperature\":0.5}");
+	    "{\"model\":\"demo\",\"stream\":true,\"stream_options\":{\"include_"
+	    "usage\":true},"
+	    "\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}],\"seed\":1,"
+	    "\"user\":\"x\",\"temperature\":0.5}");
 	(void)rig_auth(&rig, "alice", 0);
 	rig_run_start(&rig, &run);
 	rig_run_started(&rig, &run, 0);
 	rig_say_answer(&run, "text");
 	rig_answer(fd, &a);
-	ck_assert_str_eq(rig_field(&a, "X-OLP-Ignored"), "seed, user, temperature");
+	ck_assert_str_eq(
+	    rig_field(&a, "X-OLP-Ignored"), "seed, user, temperature");
 	ck_assert_uint_eq(count(a.body, "\"choices\":[]"), 1);
-	usage = strstr(a.body, "\"choices\":[],\"usage\":{\"prompt_tokens\":3,");
+	usage =
+	    strstr(a.body, "\"choices\":[],\"usage\":{\"prompt_tokens\":3,");
 	ck_assert_ptr_nonnull(usage);
 	ck_assert_uint_eq(count(usage, "data: "), 1); /* only [DONE] follows */
 	rig_answer_free(&a);
@@ -176,15 +188,18 @@ END_TEST
 START_TEST(stream_http10)
 {
 	static const char body[] =
-	    "{\"model\":\"demo\",\"stream\":true,\"messages\":[{\"role\":\"user\",\"content\":\"x\"}]}";
+	    "{\"model\":\"demo\",\"stream\":true,\"messages\":[{\"role\":"
+	    "\"user\",\"content\":\"x\"}]}";
 	struct rig_run run;
 	struct rig_answer a;
 	char head[512];
 	int fd = rig_connect(&rig);
 
 	(void)snprintf(head, sizeof(head),
-	    "POST /v1/chat/completions HTTP/1.0\r\nx-api-key: k\r\nConnection: keep-alive\r\n"
-	    "Content-Type: application/json; charset=utf-8\r\nContent-Length: %zu\r\n\r\n%s",
+	    "POST /v1/chat/completions HTTP/1.0\r\nx-api-key: k\r\nConnection: "
+	    "keep-alive\r\n"
+	    "Content-Type: application/json; charset=utf-8\r\nContent-Length: "
+	    "%zu\r\n\r\n%s",
 	    sizeof(body) - 1, body);
 	rig_write(fd, head);
 	(void)rig_auth(&rig, "alice", 0);
@@ -211,29 +226,70 @@ START_TEST(heads)
 #define POST "POST /v1/chat/completions HTTP/1.1\r\n"
 #define END "Content-Length: 2\r\n\r\n{}"
 		{ "GET /nope HTTP/1.1\r\nHost: a\r\n\r\n", 404, "not_found" },
-		{ "GET /v1/models/ HTTP/1.1\r\nHost: a\r\n\r\n", 404, "not_found" },
-		{ "GET /v1/chat/completions HTTP/1.1\r\nHost: a\r\n\r\n", 405, "method_not_allowed" },
-		{ "HEAD /v1/models HTTP/1.1\r\nHost: a\r\n\r\n", 405, "method_not_allowed" },
-		{ "OPTIONS /v1/chat/completions HTTP/1.1\r\nHost: a\r\nOrigin: http://b\r\n\r\n", 405, "method_not_allowed" },
-		{ "GET /v1/models HTTP/1.1\r\nHost: a\r\n\r\n", 401, "missing_api_key" },
-		{ "GET /v1/models HTTP/1.1\r\nHost: a\r\nAuthorization: Basic eDp5\r\n\r\n", 401, "missing_api_key" },
-		{ "GET /v1/models HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer a\r\nx-api-key: b\r\n\r\n", 400, "invalid_request" },
-		{ "GET /v1/models HTTP/1.1\r\nHost: a:99999\r\nx-api-key: b\r\n\r\n", 400, "host_not_allowed" },
-		{ "GET /v1/models HTTP/1.1\r\nHost: 127.0.0.1:1\r\nOrigin: http://evil\r\nx-api-key: b\r\n\r\n", 403, "origin_not_allowed" },
-		{ "GET /v1/models HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost.attacker\r\nx-api-key: b\r\n\r\n", 403, "origin_not_allowed" },
-		{ "GET /v1/models HTTP/1.1\r\nHost: localhost\r\nOrigin: null\r\nx-api-key: b\r\n\r\n", 403, "origin_not_allowed" },
-		{ POST "Host: a\r\nx-api-key: b\r\nContent-Type: text/plain\r\n" END, 415, "unsupported_media_type" },
-		{ POST "Host: a\r\nx-api-key: b\r\nContent-Type: application/x-www-form-urlencoded\r\n" END, 415, "unsupported_media_type" },
-		{ POST "Host: a\r\nx-api-key: b\r\nContent-Type: application/jsonx\r\n" END, 415, "unsupported_media_type" },
-		{ POST "Host: a\r\nx-api-key: b\r\n" END, 415, "unsupported_media_type" },
-		{ POST "Host: a\r\nx-api-key: b\r\nContent-Encoding: gzip\r\n" JSON END, 415, "unsupported_media_type" },
-		{ POST "Host: a\r\nx-api-key: b\r\n" JSON "Content-Length: 9999999999\r\n\r\n", 413, "request_too_large" },
-		{ POST "Host: a\r\nx-api-key: b\r\n" JSON "Expect: 100-continue\r\nContent-Length: 9999999999\r\n\r\n", 413, "request_too_large" },
-		{ POST "Host: a\r\nx-api-key: b\r\n" JSON "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400, "invalid_request" },
-		{ POST "Host: a\r\nx-api-key: b\r\n" JSON "Content-Length: +5\r\n\r\n12345", 400, "invalid_request" },
+		{ "GET /v1/models/ HTTP/1.1\r\nHost: a\r\n\r\n", 404,
+		    "not_found" },
+		{ "GET /v1/chat/completions HTTP/1.1\r\nHost: a\r\n\r\n", 405,
+		    "method_not_allowed" },
+		{ "HEAD /v1/models HTTP/1.1\r\nHost: a\r\n\r\n", 405,
+		    "method_not_allowed" },
+		{ "OPTIONS /v1/chat/completions HTTP/1.1\r\nHost: a\r\nOrigin: "
+		  "http://b\r\n\r\n",
+		    405, "method_not_allowed" },
+		{ "GET /v1/models HTTP/1.1\r\nHost: a\r\n\r\n", 401,
+		    "missing_api_key" },
+		{ "GET /v1/models HTTP/1.1\r\nHost: a\r\nAuthorization: Basic "
+		  "eDp5\r\n\r\n",
+		    401, "missing_api_key" },
+		{ "GET /v1/models HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer "
+		  "a\r\nx-api-key: b\r\n\r\n",
+		    400, "invalid_request" },
+		{ "GET /v1/models HTTP/1.1\r\nHost: a:99999\r\nx-api-key: "
+		  "b\r\n\r\n",
+		    400, "host_not_allowed" },
+		{ "GET /v1/models HTTP/1.1\r\nHost: 127.0.0.1:1\r\nOrigin: "
+		  "http://evil\r\nx-api-key: b\r\n\r\n",
+		    403, "origin_not_allowed" },
+		{ "GET /v1/models HTTP/1.1\r\nHost: localhost\r\nOrigin: "
+		  "http://localhost.attacker\r\nx-api-key: b\r\n\r\n",
+		    403, "origin_not_allowed" },
+		{ "GET /v1/models HTTP/1.1\r\nHost: localhost\r\nOrigin: "
+		  "null\r\nx-api-key: b\r\n\r\n",
+		    403, "origin_not_allowed" },
+		{ POST "Host: a\r\nx-api-key: b\r\nContent-Type: "
+		       "text/plain\r\n" END,
+		    415, "unsupported_media_type" },
+		{ POST "Host: a\r\nx-api-key: b\r\nContent-Type: "
+		       "application/x-www-form-urlencoded\r\n" END,
+		    415, "unsupported_media_type" },
+		{ POST "Host: a\r\nx-api-key: b\r\nContent-Type: "
+		       "application/jsonx\r\n" END,
+		    415, "unsupported_media_type" },
+		{ POST "Host: a\r\nx-api-key: b\r\n" END, 415,
+		    "unsupported_media_type" },
+		{ POST
+		    "Host: a\r\nx-api-key: b\r\nContent-Encoding: gzip\r\n" JSON
+			END,
+		    415, "unsupported_media_type" },
+		{ POST "Host: a\r\nx-api-key: b\r\n" JSON
+		       "Content-Length: 9999999999\r\n\r\n",
+		    413, "request_too_large" },
+		{ POST "Host: a\r\nx-api-key: b\r\n" JSON
+		       "Expect: 100-continue\r\nContent-Length: "
+		       "9999999999\r\n\r\n",
+		    413, "request_too_large" },
+		{ POST "Host: a\r\nx-api-key: b\r\n" JSON
+		       "Content-Length: 2\r\nTransfer-Encoding: "
+		       "chunked\r\n\r\n0\r\n\r\n",
+		    400, "invalid_request" },
+		{ POST "Host: a\r\nx-api-key: b\r\n" JSON
+		       "Content-Length: +5\r\n\r\n12345",
+		    400, "invalid_request" },
 		{ "GET /v1/models HTTP/1.1\r\n\r\n", 400, "invalid_request" },
-		{ "GET /v1/models HTTP/2.0\r\nHost: a\r\n\r\n", 505, "invalid_request" },
-		{ "GET /v1/models HTTP/1.1\r\nHost: a\r\nx-api-key: b\r\nContent-Length: 5\r\n\r\nabcde", 413, "request_too_large" },
+		{ "GET /v1/models HTTP/2.0\r\nHost: a\r\n\r\n", 505,
+		    "invalid_request" },
+		{ "GET /v1/models HTTP/1.1\r\nHost: a\r\nx-api-key: "
+		  "b\r\nContent-Length: 5\r\n\r\nabcde",
+		    413, "request_too_large" },
 #undef JSON
 #undef POST
 #undef END
@@ -265,7 +321,8 @@ START_TEST(origins_of_ours)
 
 	for (i = 0; i < sizeof(ok) / sizeof(ok[0]); i++) {
 		fd = rig_connect(&rig);
-		(void)snprintf(head, sizeof(head), "GET /v1/models HTTP/1.1\r\n%sx-api-key: b\r\n\r\n", ok[i]);
+		(void)snprintf(head, sizeof(head),
+		    "GET /v1/models HTTP/1.1\r\n%sx-api-key: b\r\n\r\n", ok[i]);
 		rig_write(fd, head);
 		(void)rig_auth(&rig, "alice", 0);
 		rig_answer(fd, &a);
@@ -285,21 +342,30 @@ START_TEST(bodies)
 		const char *body, *code, *param;
 	} t[] = {
 		{ "", "invalid_request", NULL },
-		{ "null", "invalid_json", NULL }, /* a scalar is no JSON text to jansson */
+		{ "null", "invalid_json",
+		    NULL }, /* a scalar is no JSON text to jansson */
 		{ "1", "invalid_json", NULL },
 		{ "[]", "invalid_request", NULL },
 		{ "{}", "invalid_request", "model" },
 		{ "{\"model\":\"demo\"}", "invalid_request", "messages" },
-		{ "{\"model\":\"demo\"," U ",\"model\":\"demo\"}", "invalid_json", NULL },
+		{ "{\"model\":\"demo\"," U ",\"model\":\"demo\"}",
+		    "invalid_json", NULL },
 		{ "{\"model\":\"demo\"," U "} x", "invalid_json", NULL },
 		{ "{\"model\":\"nope\"," U "}", "model_not_found", "model" },
-		{ "{\"model\":\"sonnet\"," U "}", "model_not_found", "model" }, /* not this key's provider */
-		{ "{\"model\":\"demo\"," U ",\"n\":2}", "unsupported_parameter", "n" },
-		{ "{\"model\":\"demo\"," U ",\"max_tokens\":1e308}", "invalid_request", "max_tokens" },
-		{ "{\"model\":\"demo\"," U ",\"max_tokens\":1e999}", "invalid_request", "max_tokens" },
-		{ "{\"model\":\"demo\"," U ",\"temperature\":-0}", "invalid_request", "temperature" },
-		{ "{\"model\":\"demo\"," U ",\"whatever\":1}", "unsupported_parameter", "whatever" },
-		{ "{\"model\":\"demo\"," U ",\"stop\":\"x\"}", "unsupported_parameter", "stop" }, /* demo cannot */
+		{ "{\"model\":\"sonnet\"," U "}", "model_not_found",
+		    "model" }, /* not this key's provider */
+		{ "{\"model\":\"demo\"," U ",\"n\":2}", "unsupported_parameter",
+		    "n" },
+		{ "{\"model\":\"demo\"," U ",\"max_tokens\":1e308}",
+		    "invalid_request", "max_tokens" },
+		{ "{\"model\":\"demo\"," U ",\"max_tokens\":1e999}",
+		    "invalid_request", "max_tokens" },
+		{ "{\"model\":\"demo\"," U ",\"temperature\":-0}",
+		    "invalid_request", "temperature" },
+		{ "{\"model\":\"demo\"," U ",\"whatever\":1}",
+		    "unsupported_parameter", "whatever" },
+		{ "{\"model\":\"demo\"," U ",\"stop\":\"x\"}",
+		    "unsupported_parameter", "stop" }, /* demo cannot */
 	};
 #undef U
 	struct rig_answer a;
@@ -315,13 +381,18 @@ START_TEST(bodies)
 		(void)rig_auth(&rig, "alice", 0);
 		rig_answer(fd, &a);
 		ck_assert_double_lt(now() - t0, 0.2);
-		ck_assert_msg(a.status == (strcmp(t[i].code, "model_not_found") == 0 ? 404 : 400),
+		ck_assert_msg(a.status ==
+			(strcmp(t[i].code, "model_not_found") == 0 ? 404 : 400),
 		    "%s: %d %s", t[i].body, a.status, a.body);
-		(void)snprintf(want, sizeof(want), "\"code\":\"%s\"", t[i].code);
-		ck_assert_msg(strstr(a.body, want) != NULL, "%s: %s", t[i].body, a.body);
+		(void)snprintf(
+		    want, sizeof(want), "\"code\":\"%s\"", t[i].code);
+		ck_assert_msg(
+		    strstr(a.body, want) != NULL, "%s: %s", t[i].body, a.body);
 		if (t[i].param != NULL) {
-			(void)snprintf(want, sizeof(want), "\"param\":\"%s\"", t[i].param);
-			ck_assert_msg(strstr(a.body, want) != NULL, "%s: %s", t[i].body, a.body);
+			(void)snprintf(
+			    want, sizeof(want), "\"param\":\"%s\"", t[i].param);
+			ck_assert_msg(strstr(a.body, want) != NULL, "%s: %s",
+			    t[i].body, a.body);
 		}
 		rig_answer_free(&a);
 		(void)rig_expect(rig.spawn, MT_GRANT_END);
@@ -338,14 +409,19 @@ START_TEST(auth_refused)
 	size_t sent = 0;
 	ssize_t n;
 
-	/* While a large body arrives: the answer comes, and is not lost to a reset. */
+	/* While a large body arrives: the answer comes, and is not lost to a
+	 * reset. */
 	rig_write(fd,
-	    "POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nx-api-key: bad\r\n"
-	    "Content-Type: application/json\r\nContent-Length: 4000000\r\n\r\n");
+	    "POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nx-api-key: "
+	    "bad\r\n"
+	    "Content-Type: application/json\r\nContent-Length: "
+	    "4000000\r\n\r\n");
 	rig_auth_no(&rig, ERR_KEY_INVALID);
 	memset(big, ' ', 1 << 20);
 	while (sent < 4000000) {
-		n = send(fd, big, sent + (1 << 20) > 4000000 ? 4000000 - sent : 1 << 20, MSG_NOSIGNAL);
+		n = send(fd, big,
+		    sent + (1 << 20) > 4000000 ? 4000000 - sent : 1 << 20,
+		    MSG_NOSIGNAL);
 		ck_assert_int_gt(n, 0);
 		sent += (size_t)n;
 	}
@@ -365,7 +441,8 @@ START_TEST(auth_refused)
 }
 END_TEST
 
-/* Before the key is known only so much of a body is taken, and the end is still seen. */
+/* Before the key is known only so much of a body is taken, and the end is still
+ * seen. */
 START_TEST(unknown_caller_is_bounded)
 {
 	char chunk[16384];
@@ -375,10 +452,12 @@ START_TEST(unknown_caller_is_bounded)
 	struct msg_auth_ok ok = { .grant = 5, .key_id = "alice" };
 	int fd = rig_connect(&rig), size = 65536;
 
-	ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)), 0);
+	ck_assert_int_eq(
+	    setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)), 0);
 	rig_write(fd,
 	    "POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nx-api-key: k\r\n"
-	    "Content-Type: application/json\r\nContent-Length: 3900000\r\n\r\n");
+	    "Content-Type: application/json\r\nContent-Length: "
+	    "3900000\r\n\r\n");
 	m = rig_expect(rig.spawn, MT_AUTH);
 	ok.auth_id = m->body.m_AUTH.auth_id;
 	memset(chunk, ' ', sizeof(chunk));
@@ -392,32 +471,36 @@ START_TEST(unknown_caller_is_bounded)
 			continue;
 		}
 		sent += (size_t)n;
-		ck_assert_uint_lt(sent, 3900000); /* it cannot all have been taken */
+		ck_assert_uint_lt(
+		    sent, 3900000); /* it cannot all have been taken */
 	}
 	close(fd);
 	usleep(100000);
 	/* It has left: the grant comes too late and is given back. */
 	rig_send(rig.spawn, MT_AUTH_OK, &ok, NULL, 0);
-	ck_assert_uint_eq(rig_expect(rig.spawn, MT_GRANT_END)->body.m_GRANT_END.grant, 5);
+	ck_assert_uint_eq(
+	    rig_expect(rig.spawn, MT_GRANT_END)->body.m_GRANT_END.grant, 5);
 }
 END_TEST
 
 START_TEST(expect_continue)
 {
-	static const char body[] =
-	    "{\"model\":\"demo\",\"messages\":[{\"role\":\"user\",\"content\":\"x\"}]}";
+	static const char body[] = "{\"model\":\"demo\",\"messages\":[{"
+				   "\"role\":\"user\",\"content\":\"x\"}]}";
 	struct rig_run run;
 	struct rig_answer a;
 	char head[512];
 	int fd = rig_connect(&rig);
 
 	(void)snprintf(head, sizeof(head),
-	    "POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nx-api-key: k\r\nExpect: 100-continue\r\n"
+	    "POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nx-api-key: "
+	    "k\r\nExpect: 100-continue\r\n"
 	    "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n",
 	    sizeof(body) - 1);
 	rig_write(fd, head);
 	(void)rig_auth(&rig, "alice", 0);
-	ck_assert_str_eq(rig_until(fd, "\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
+	ck_assert_str_eq(
+	    rig_until(fd, "\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
 	rig_write(fd, body);
 	rig_run_start(&rig, &run);
 	rig_run_started(&rig, &run, 0);
@@ -442,7 +525,8 @@ END_TEST
 START_TEST(body_in_pieces)
 {
 	static const char body[] =
-	    "{\"model\":\"demo\",\"messages\":[{\"role\":\"user\",\"content\":\"h\xc3\xa9\xc3\x9f\xe6\x97\xa5\xf0\x9f\x98\x80\"}]}";
+	    "{\"model\":\"demo\",\"messages\":[{\"role\":\"user\",\"content\":"
+	    "\"h\xc3\xa9\xc3\x9f\xe6\x97\xa5\xf0\x9f\x98\x80\"}]}";
 	struct rig_run run;
 	struct rig_answer a;
 	char piece[8];
@@ -451,7 +535,8 @@ START_TEST(body_in_pieces)
 
 	rig_write(fd,
 	    "POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nx-api-key: k\r\n"
-	    "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n");
+	    "Content-Type: application/json\r\nTransfer-Encoding: "
+	    "chunked\r\n\r\n");
 	for (i = 0; i < sizeof(body) - 1; i++) {
 		(void)snprintf(piece, sizeof(piece), "1\r\n%c\r\n", body[i]);
 		rig_write(fd, piece);
@@ -459,7 +544,8 @@ START_TEST(body_in_pieces)
 	rig_write(fd, "0\r\n\r\n");
 	(void)rig_auth(&rig, "alice", 0);
 	rig_run_start(&rig, &run);
-	ck_assert_str_eq(run.input, "h\xc3\xa9\xc3\x9f\xe6\x97\xa5\xf0\x9f\x98\x80");
+	ck_assert_str_eq(
+	    run.input, "h\xc3\xa9\xc3\x9f\xe6\x97\xa5\xf0\x9f\x98\x80");
 	rig_run_started(&rig, &run, 0);
 	rig_say_answer(&run, "ok");
 	rig_answer(fd, &a);
@@ -478,14 +564,17 @@ START_TEST(body_limit)
 
 	for (over = 0; over < 2; over++) {
 		used = (size_t)sprintf(body,
-		    "{\"model\":\"demo\",\"messages\":[{\"role\":\"user\",\"content\":\"x\"}]");
+		    "{\"model\":\"demo\",\"messages\":[{\"role\":\"user\","
+		    "\"content\":\"x\"}]");
 		memset(body + used, ' ', n + (size_t)over - used - 1);
 		body[n + (size_t)over - 1] = '}';
 		body[n + (size_t)over] = '\0';
 		fd = rig_connect(&rig);
 		(void)snprintf(head, sizeof(head),
-		    "POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nx-api-key: k\r\n"
-		    "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n%zx\r\n",
+		    "POST /v1/chat/completions HTTP/1.1\r\nHost: "
+		    "a\r\nx-api-key: k\r\n"
+		    "Content-Type: application/json\r\nTransfer-Encoding: "
+		    "chunked\r\n\r\n%zx\r\n",
 		    n + (size_t)over);
 		rig_write(fd, head);
 		if (over) {
@@ -521,7 +610,8 @@ START_TEST(pipelined)
 	(void)rig_auth(&rig, "alice", 0);
 	rig_run_start(&rig, &run);
 	rig_run_started(&rig, &run, 0);
-	ck_assert(rig_quiet(fd, 50)); /* /health is not answered before its turn */
+	ck_assert(
+	    rig_quiet(fd, 50)); /* /health is not answered before its turn */
 	rig_say_answer(&run, "first");
 	rig_answer(fd, &a);
 	ck_assert_ptr_nonnull(strstr(a.body, "first"));
@@ -539,7 +629,8 @@ START_TEST(pipelined)
 }
 END_TEST
 
-/* More than is taken of later requests: bounded, and the caller's end is seen all the same. */
+/* More than is taken of later requests: bounded, and the caller's end is seen
+ * all the same. */
 START_TEST(pipelined_flood)
 {
 	char get[] = "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n";
@@ -558,7 +649,8 @@ START_TEST(pipelined_flood)
 		usleep(50000);
 		ck_assert(rig_quiet(rig.spawn, 20));
 		if (how == 1)
-			(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &rst, sizeof(rst));
+			(void)setsockopt(
+			    fd, SOL_SOCKET, SO_LINGER, &rst, sizeof(rst));
 		close(fd);
 		rig_expect_kill(&rig, &run);
 		(void)rig_expect(rig.spawn, MT_GRANT_END);
@@ -631,7 +723,9 @@ START_TEST(models)
 	rig_get(fd, "/v1/models", "k");
 	(void)rig_auth(&rig, "alice", 0);
 	rig_answer(fd, &a);
-	ck_assert_ptr_nonnull(strstr(a.body, "{\"object\":\"list\",\"data\":[{\"id\":\"demo\",\"object\":\"model\""));
+	ck_assert_ptr_nonnull(strstr(a.body,
+	    "{\"object\":\"list\",\"data\":[{\"id\":\"demo\",\"object\":"
+	    "\"model\""));
 	ck_assert_ptr_nonnull(strstr(a.body, "\"id\":\"second\""));
 	ck_assert_ptr_null(strstr(a.body, "sonnet"));
 	ck_assert_ptr_nonnull(strstr(a.body, "\"enforcement\":\"full\""));
@@ -650,7 +744,8 @@ START_TEST(models)
 	rig_get(fd, "/v1/olp/parameters", "k");
 	(void)rig_auth(&rig, "alice", 0);
 	rig_answer(fd, &a);
-	ck_assert_ptr_nonnull(strstr(a.body, "{\"name\":\"tool_choice\",\"handling\":\"refused\""));
+	ck_assert_ptr_nonnull(strstr(
+	    a.body, "{\"name\":\"tool_choice\",\"handling\":\"refused\""));
 	rig_answer_free(&a);
 	close(fd);
 }
@@ -676,12 +771,15 @@ START_TEST(health)
 	(void)rig_auth(&rig, "boss", 1);
 	rig_answer(fd, &a);
 	ck_assert_ptr_nonnull(strstr(a.body, "\"status\":\"ok\""));
-	ck_assert_ptr_nonnull(strstr(a.body, "\"sandbox\":{\"available\":true,\"active\":true,\"missing\":[]"));
 	ck_assert_ptr_nonnull(strstr(a.body,
-	    "\"demo\":{\"read_protection\":\"no-tools\",\"recommended_tier\":\"shared-os-user\",\"layers\":[],"
+	    "\"sandbox\":{\"available\":true,\"active\":true,\"missing\":[]"));
+	ck_assert_ptr_nonnull(strstr(a.body,
+	    "\"demo\":{\"read_protection\":\"no-tools\",\"recommended_tier\":"
+	    "\"shared-os-user\",\"layers\":[],"
 	    "\"enforcement\":\"full\",\"status\":\"ok\""));
 	ck_assert_ptr_nonnull(strstr(a.body, "\"stuck\":2"));
-	ck_assert_ptr_nonnull(strstr(a.body, "{\"name\":\"olpd-spawn\",\"generation\":1}"));
+	ck_assert_ptr_nonnull(
+	    strstr(a.body, "{\"name\":\"olpd-spawn\",\"generation\":1}"));
 	rig_answer_free(&a);
 	close(fd);
 
@@ -710,15 +808,19 @@ START_TEST(status_fd)
 	ssize_t n;
 	int fd[2];
 
-	(void)strlcpy(m.workers[0], "olpd-http 12 1 0 33", sizeof(m.workers[0]));
-	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd), 0);
+	(void)strlcpy(
+	    m.workers[0], "olpd-http 12 1 0 33", sizeof(m.workers[0]));
+	ck_assert_int_eq(
+	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd), 0);
 	rig_send(rig.master, MT_STATUS_FD, &m, &fd[1], 1);
 	close(fd[1]);
 	while ((n = read(fd[0], buf + len, sizeof(buf) - 1 - len)) > 0)
 		len += (size_t)n;
 	buf[len] = '\0';
-	ck_assert_ptr_nonnull(strstr(buf, "\"workers\":[\"olpd-http 12 1 0 33\"]"));
-	ck_assert_ptr_nonnull(strstr(buf, "\"queue\":{\"waiting\":0,\"limit\":200,"));
+	ck_assert_ptr_nonnull(
+	    strstr(buf, "\"workers\":[\"olpd-http 12 1 0 33\"]"));
+	ck_assert_ptr_nonnull(
+	    strstr(buf, "\"queue\":{\"waiting\":0,\"limit\":200,"));
 	ck_assert_str_eq(buf + len - 2, "}\n");
 	close(fd[0]);
 }
@@ -732,11 +834,16 @@ START_TEST(endings)
 		int status;
 		const char *what;
 	} t[] = {
-		{ "{\"type\":\"stop\",\"reason\":\"end\"}", 502, "\"code\":\"provider_error\"" }, /* empty */
-		{ "{\"type\":\"stop\",\"reason\":\"refusal\"}", 200, "\"finish_reason\":\"content_filter\"" },
-		{ "{\"type\":\"stop\",\"reason\":\"length\"}", 200, "\"finish_reason\":\"length\"" },
-		{ "{\"type\":\"error\",\"message\":\"/secret raw words\"}", 502, "\"code\":\"client_failed\"" },
-		{ "{\"type\":\"stop\",\"reason\":\"odd\"}", 502, "\"code\":\"client_unexpected\"" },
+		{ "{\"type\":\"stop\",\"reason\":\"end\"}", 502,
+		    "\"code\":\"provider_error\"" }, /* empty */
+		{ "{\"type\":\"stop\",\"reason\":\"refusal\"}", 200,
+		    "\"finish_reason\":\"content_filter\"" },
+		{ "{\"type\":\"stop\",\"reason\":\"length\"}", 200,
+		    "\"finish_reason\":\"length\"" },
+		{ "{\"type\":\"error\",\"message\":\"/secret raw words\"}", 502,
+		    "\"code\":\"client_failed\"" },
+		{ "{\"type\":\"stop\",\"reason\":\"odd\"}", 502,
+		    "\"code\":\"client_unexpected\"" },
 		{ NULL, 502, "\"code\":\"client_failed\"" }, /* EOF */
 	};
 	struct rig_run run;
@@ -755,12 +862,14 @@ START_TEST(endings)
 			run.out = -1;
 		}
 		rig_expect_kill(&rig, &run);
-		if (t[i / 2].status != 200) /* a failure is told when the client is gone */
+		if (t[i / 2].status !=
+		    200) /* a failure is told when the client is gone */
 			ck_assert(rig_quiet(fd, 20));
 		rig_run_exited(&rig, &run);
 		rig_answer(fd, &a);
 		ck_assert_int_eq(a.status, t[i / 2].status);
-		ck_assert_msg(strstr(a.body, t[i / 2].what) != NULL, "%s", a.body);
+		ck_assert_msg(
+		    strstr(a.body, t[i / 2].what) != NULL, "%s", a.body);
 		ck_assert_ptr_null(strstr(a.body, "/secret"));
 		ck_assert_ptr_null(strstr(a.head, "/secret"));
 		rig_answer_free(&a);
@@ -782,7 +891,8 @@ START_TEST(owners_see_details)
 	rig_run_failed(&rig, &run, ERR_SANDBOX);
 	rig_answer(fd, &a);
 	ck_assert_int_eq(a.status, 503);
-	ck_assert_ptr_nonnull(strstr(a.body, "\"code\":\"sandbox_unavailable\""));
+	ck_assert_ptr_nonnull(
+	    strstr(a.body, "\"code\":\"sandbox_unavailable\""));
 	ck_assert_str_eq(rig_field(&a, "X-OLP-Detail"), "step /secret/path");
 	ck_assert_str_eq(rig_field(&a, "Retry-After"), "");
 	rig_answer_free(&a);
@@ -900,7 +1010,8 @@ START_TEST(back_pressure)
 	ck_assert_int_eq(fcntl(run.out, F_SETFL, O_NONBLOCK), 0);
 	memset(pad, 'x', 1000);
 	pad[1000] = '\0';
-	(void)snprintf(line, sizeof(line), "{\"type\":\"text\",\"text\":\"%s\"}\n", pad);
+	(void)snprintf(
+	    line, sizeof(line), "{\"type\":\"text\",\"text\":\"%s\"}\n", pad);
 	while (blocked < 20) {
 		n = write(run.out, line, strlen(line));
 		if (n == (ssize_t)strlen(line)) {
@@ -911,7 +1022,8 @@ START_TEST(back_pressure)
 			blocked++;
 			usleep(10000);
 		}
-		ck_assert_uint_lt(sent, 1500); /* some 700 KB in ours, the kernel's and the pipe */
+		ck_assert_uint_lt(sent,
+		    1500); /* some 700 KB in ours, the kernel's and the pipe */
 	}
 	if (getenv("RIG_VERBOSE") != NULL)
 		fprintf(stderr, "sent %zu\n", sent);
@@ -936,7 +1048,9 @@ START_TEST(answer_too_large)
 	int fd = ask(&run, "x", 0), i;
 	size_t n;
 
-	n = (size_t)sprintf(line, "{\"type\":\"start\",\"model\":\"m\"}\n{\"type\":\"text\",\"text\":\"");
+	n = (size_t)sprintf(line,
+	    "{\"type\":\"start\",\"model\":\"m\"}\n{\"type\":\"text\",\"text\":"
+	    "\"");
 	memset(line + n, 'x', sizeof(line) - n - 4);
 	memcpy(line + sizeof(line) - 4, "\"}\n", 4);
 	for (i = 0; i < 17; i++)
@@ -994,11 +1108,13 @@ tls_get(int port)
 	ck_assert_int_eq(SSL_connect(ssl), 1);
 	SSL_get0_alpn_selected(ssl, &chosen, &len);
 	ck_assert(len == 8 && memcmp(chosen, "http/1.1", 8) == 0);
-	n = SSL_write(ssl, "GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", 52);
+	n = SSL_write(ssl,
+	    "GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", 52);
 	ck_assert_int_eq(n, 52);
 	while ((n = SSL_read(ssl, buf + got, (int)sizeof(buf) - 1 - got)) > 0)
 		got += n;
-	ck_assert_int_eq(SSL_get_error(ssl, n), SSL_ERROR_ZERO_RETURN); /* a clean end */
+	ck_assert_int_eq(
+	    SSL_get_error(ssl, n), SSL_ERROR_ZERO_RETURN); /* a clean end */
 	buf[got] = '\0';
 	ck_assert_ptr_nonnull(strstr(buf, "{\"status\":\"ok\"}"));
 	SSL_free(ssl);
@@ -1009,24 +1125,29 @@ tls_get(int port)
 START_TEST(tls)
 {
 	char cert[2][128], key[2][128];
-	struct msg_ping ping = { 7 };
+	struct msg_conf_bad *bad;
 	struct rig_answer a;
 	int fd = rig_connect(&rig), i;
 
 	tls_files(rig.dir, cert[0], key[0], 128);
 	tls_files(rig.dir, cert[1], key[1], 128);
 	rig_configure(&rig, 2, cert[0], key[0]);
-	ck_assert_uint_eq(rig_expect(rig.master, MT_CONF_ACK)->body.m_CONF_ACK.generation, 2);
+	ck_assert_uint_eq(
+	    rig_expect(rig.master, MT_CONF_ACK)->body.m_CONF_ACK.generation, 2);
 	tls_get(rig.tls_port);
 
-	/* Two that do not belong together: refused, and the one before stays. */
+	/* Two that do not belong together, or are no PEM: told, and the one
+	 * before stays. */
 	rig_configure(&rig, 3, cert[0], key[1]);
-	rig_send(rig.master, MT_PING, &ping, NULL, 0);
-	(void)rig_expect(rig.master, MT_PONG);
+	bad = &rig_expect(rig.master, MT_CONF_BAD)->body.m_CONF_BAD;
+	ck_assert_ptr_nonnull(
+	    strstr(bad->text, "does not belong to the certificate"));
+	(void)rig_expect(rig.master, MT_CONF_ACK);
 	tls_get(rig.tls_port);
 	rig_configure(&rig, 4, key[0], key[0]);
-	rig_send(rig.master, MT_PING, &ping, NULL, 0);
-	(void)rig_expect(rig.master, MT_PONG);
+	bad = &rig_expect(rig.master, MT_CONF_BAD)->body.m_CONF_BAD;
+	ck_assert_ptr_nonnull(strstr(bad->text, "no certificate"));
+	(void)rig_expect(rig.master, MT_CONF_ACK);
 	tls_get(rig.tls_port);
 
 	/* A connection of before the reloads goes on. */
@@ -1056,7 +1177,8 @@ START_TEST(drain)
 	fd = ask(&run, "x", 1);
 	rig_send(rig.master, MT_DRAIN, &nothing, NULL, 0);
 	ck_assert_int_eq(recv(idle, &c, 1, 0), 0);
-	late = rig_connect(&rig); /* waits in the backlog, which is the master's */
+	late =
+	    rig_connect(&rig); /* waits in the backlog, which is the master's */
 	rig_get(late, "/health", NULL);
 	ck_assert(rig_quiet(late, 50));
 	rig_say_answer(&run, "to the end");
@@ -1084,7 +1206,8 @@ setup_short(void)
 
 START_TEST(deadlines_of_arrival)
 {
-	int fd = rig_connect(&rig), body = rig_connect(&rig), silent = rig_connect(&rig);
+	int fd = rig_connect(&rig), body = rig_connect(&rig),
+	    silent = rig_connect(&rig);
 	int auth = rig_connect(&rig);
 	struct rig_msg *m;
 	struct msg_auth_ok ok = { .grant = 9, .key_id = "alice" };
@@ -1141,7 +1264,8 @@ START_TEST(deadlines_of_a_run)
 }
 END_TEST
 
-/* Silence: first the head and an empty delta, then more of those; noise on stdout is no text. */
+/* Silence: first the head and an empty delta, then more of those; noise on
+ * stdout is no text. */
 static void
 setup_beat(void)
 {
@@ -1157,7 +1281,8 @@ START_TEST(heartbeat)
 	double t0 = now();
 	int fd = ask(&run, "x", 1);
 
-	(void)rig_until(fd, "\"delta\":{\"role\":\"assistant\",\"content\":\"\"}");
+	(void)rig_until(
+	    fd, "\"delta\":{\"role\":\"assistant\",\"content\":\"\"}");
 	ck_assert_double_gt(now() - t0, 0.9);
 	ck_assert_double_lt(now() - t0, 1.5);
 	(void)rig_until(fd, "\"delta\":{\"content\":\"\"}");
@@ -1178,7 +1303,8 @@ START_TEST(heartbeat)
 	rig_run_failed(&rig, &run, ERR_NOT_INSTALLED);
 	rig_answer(fd, &a);
 	ck_assert_int_eq(a.status, 200);
-	ck_assert_ptr_nonnull(strstr(a.body, "\"code\":\"provider_not_installed\""));
+	ck_assert_ptr_nonnull(
+	    strstr(a.body, "\"code\":\"provider_not_installed\""));
 	ck_assert_uint_eq(count(a.body, "finish_reason\":\""), 0);
 	rig_answer_free(&a);
 	close(fd);

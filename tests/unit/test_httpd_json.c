@@ -27,14 +27,20 @@ START_TEST(strings)
 		{ "a\"b\\c/", 6, "\"a\\\"b\\\\c/\"" },
 		{ "\n\r\t\b\0\x1f", 6, "\"\\n\\r\\t\\u0008\\u0000\\u001f\"" },
 		{ "\x7f", 1, "\"\x7f\"" },
-		{ "\xc3\xa9\xe6\x97\xa5\xf0\x9f\x98\x80", 9, "\"\xc3\xa9\xe6\x97\xa5\xf0\x9f\x98\x80\"" },
-		{ "\xe2\x80\xa8\xe2\x80\xa9\xe2\x80\xa7", 9, "\"\\u2028\\u2029\xe2\x80\xa7\"" },
+		{ "\xc3\xa9\xe6\x97\xa5\xf0\x9f\x98\x80", 9,
+		    "\"\xc3\xa9\xe6\x97\xa5\xf0\x9f\x98\x80\"" },
+		{ "\xe2\x80\xa8\xe2\x80\xa9\xe2\x80\xa7", 9,
+		    "\"\\u2028\\u2029\xe2\x80\xa7\"" },
 		{ "\xff", 1, "\"\xef\xbf\xbd\"" },
 		{ "\xc3", 1, "\"\xef\xbf\xbd\"" },
 		{ "\xe6\x97", 2, "\"\xef\xbf\xbd\xef\xbf\xbd\"" },
-		{ "\xc0\x80", 2, "\"\xef\xbf\xbd\xef\xbf\xbd\"" },                     /* overlong */
-		{ "\xed\xa0\x80", 3, "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"" },     /* surrogate */
-		{ "\xf4\x90\x80\x80", 4, "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"" },
+		{ "\xc0\x80", 2,
+		    "\"\xef\xbf\xbd\xef\xbf\xbd\"" }, /* overlong */
+		{ "\xed\xa0\x80", 3,
+		    "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"" }, /* surrogate
+								   */
+		{ "\xf4\x90\x80\x80", 4,
+		    "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"" },
 		{ "a\xe6z", 3, "\"a\xef\xbf\xbdz\"" },
 	};
 	struct evbuffer *b;
@@ -59,7 +65,8 @@ START_TEST(members)
 	json_put(b, ",\"c\":{");
 	json_put_member(b, "d", "y");
 	json_put(b, "}}");
-	ck_assert_str_eq(text_of(b), "{\"a\":\"x\",\"b\":null,\"c\":{\"d\":\"y\"}}");
+	ck_assert_str_eq(
+	    text_of(b), "{\"a\":\"x\",\"b\":null,\"c\":{\"d\":\"y\"}}");
 	evbuffer_free(b);
 }
 END_TEST
@@ -69,11 +76,15 @@ START_TEST(looks)
 	static const struct {
 		const char *in, *key, *why; /* why NULL: nothing odd */
 	} t[] = {
-		{ "{\"a\":1,\"b\":-1,\"c\":1.5e3,\"d\":0,\"e\":-0.5,\"f\":0.0}", NULL, NULL },
+		{ "{\"a\":1,\"b\":-1,\"c\":1.5e3,\"d\":0,\"e\":-0.5,\"f\":0.0}",
+		    NULL, NULL },
 		{ "{\"s\":\"-0 1e999 \\\" -0\"}", NULL, NULL },
-		{ "{\"max_tokens\":1e999}", "max_tokens", "is a number out of range" },
-		{ "{\"x\":1,\"max_tokens\":-1e999}", "max_tokens", "is a number out of range" },
-		{ "{\"n\":12345678901234567890}", "n", "is a number out of range" },
+		{ "{\"max_tokens\":1e999}", "max_tokens",
+		    "is a number out of range" },
+		{ "{\"x\":1,\"max_tokens\":-1e999}", "max_tokens",
+		    "is a number out of range" },
+		{ "{\"n\":12345678901234567890}", "n",
+		    "is a number out of range" },
 		{ "{\"n\":-0}", "n", "is a negative zero" },
 		{ "{\"t\" : -0.000 }", "t", "is a negative zero" },
 		{ "{\"t\":-0e5}", "t", "is a negative zero" },
@@ -90,7 +101,8 @@ START_TEST(looks)
 	size_t i;
 
 	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
-		ck_assert_msg(json_look(t[i].in, strlen(t[i].in), &odd) == (t[i].why == NULL ? 0 : -1),
+		ck_assert_msg(json_look(t[i].in, strlen(t[i].in), &odd) ==
+			(t[i].why == NULL ? 0 : -1),
 		    "%s", t[i].in);
 		if (t[i].why == NULL)
 			continue;
@@ -145,7 +157,8 @@ START_TEST(held)
 	/* All keys together. */
 	ck_assert_int_eq(hold_add(&a, "a", LIM_HTTPD_HELD_KEY), 0);
 	ck_assert_int_eq(hold_add(&b, "b", LIM_HTTPD_HELD_KEY), 0);
-	ck_assert_int_eq(hold_add(&c, "c", LIM_HTTPD_HELD - 2 * LIM_HTTPD_HELD_KEY + 1), -1);
+	ck_assert_int_eq(
+	    hold_add(&c, "c", LIM_HTTPD_HELD - 2 * LIM_HTTPD_HELD_KEY + 1), -1);
 	/* One body always fits. */
 	hold_body_max((uint64_t)2 * LIM_HTTPD_HELD);
 	ck_assert_int_eq(hold_add(&c, "c", LIM_HTTPD_HELD), 0);

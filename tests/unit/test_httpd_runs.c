@@ -73,7 +73,8 @@ expect_text(int fd, const char *text)
 	struct rig_answer a;
 
 	rig_answer(fd, &a);
-	ck_assert_msg(a.status == 200 && strstr(a.body, text) != NULL, "%s%s", a.head, a.body);
+	ck_assert_msg(a.status == 200 && strstr(a.body, text) != NULL, "%s%s",
+	    a.head, a.body);
 	rig_answer_free(&a);
 }
 
@@ -102,7 +103,8 @@ START_TEST(leaves_while_asked_for)
 	leave(fd, _i);
 	usleep(50000);
 	rig_send(rig.spawn, MT_AUTH_OK, &ok, NULL, 0);
-	ck_assert_uint_eq(rig_expect(rig.spawn, MT_GRANT_END)->body.m_GRANT_END.grant, 77);
+	ck_assert_uint_eq(
+	    rig_expect(rig.spawn, MT_GRANT_END)->body.m_GRANT_END.grant, 77);
 	ck_assert(rig_quiet(rig.spawn, 50));
 }
 END_TEST
@@ -114,7 +116,9 @@ START_TEST(leaves_while_starting)
 
 	leave(fd, _i);
 	rig_expect_kill(&rig, &run);
-	ck_assert_uint_eq(rig_expect(rig.spawn, MT_GRANT_END)->body.m_GRANT_END.grant, run.grant);
+	ck_assert_uint_eq(
+	    rig_expect(rig.spawn, MT_GRANT_END)->body.m_GRANT_END.grant,
+	    run.grant);
 	rig_run_started(&rig, &run, 0); /* on its way meanwhile */
 	rig_run_exited(&rig, &run);
 	ck_assert(rig_quiet(rig.spawn, 50));
@@ -150,7 +154,8 @@ START_TEST(leaves_while_streaming)
 }
 END_TEST
 
-/* With text that it does not take: its socket is full, and its end is seen all the same. */
+/* With text that it does not take: its socket is full, and its end is seen all
+ * the same. */
 START_TEST(leaves_while_held_up)
 {
 	struct rig_run run;
@@ -158,7 +163,8 @@ START_TEST(leaves_while_held_up)
 	int fd = ask_started(&run, "x", 1, 0), blocked = 0;
 
 	rig_say(&run, "{\"type\":\"start\",\"model\":\"m\"}");
-	(void)snprintf(line, sizeof(line), "{\"type\":\"text\",\"text\":\"%01000d\"}\n", 0);
+	(void)snprintf(line, sizeof(line),
+	    "{\"type\":\"text\",\"text\":\"%01000d\"}\n", 0);
 	ck_assert_int_eq(fcntl(run.out, F_SETFL, O_NONBLOCK), 0);
 	while (blocked < 20) {
 		if (write(run.out, line, strlen(line)) > 0) {
@@ -178,7 +184,8 @@ END_TEST
 START_TEST(leaves_while_queued)
 {
 	struct rig_run first, third;
-	int a = ask_started(&first, "first", 0, 0), b = rig_connect(&rig), c = rig_connect(&rig);
+	int a = ask_started(&first, "first", 0, 0), b = rig_connect(&rig),
+	    c = rig_connect(&rig);
 
 	rig_post_text(b, "demo", "second", 0);
 	(void)rig_auth(&rig, "alice", 0);
@@ -288,7 +295,8 @@ START_TEST(refused_start_waits)
 	rig_run_exited(&rig, &run);
 	rig_run_start(&rig, &other);
 	ck_assert_str_eq(other.input, "b");
-	rig_run_failed(&rig, &other, ERR_BUSY_KEY); /* nothing of ours runs: after a second */
+	rig_run_failed(&rig, &other,
+	    ERR_BUSY_KEY); /* nothing of ours runs: after a second */
 	ck_assert(rig_quiet(rig.spawn, 500));
 	rig_run_start(&rig, &other);
 	rig_run_failed(&rig, &other, ERR_RATE);
@@ -321,7 +329,8 @@ START_TEST(key_gone)
 	struct msg_key_gone gone = { "alice" };
 	struct rig_run first, bobs;
 	struct rig_answer a;
-	int stream = ask_started(&first, "first", 1, 0), queued = rig_connect(&rig), bob;
+	int stream = ask_started(&first, "first", 1, 0),
+	    queued = rig_connect(&rig), bob;
 
 	rig_post_text(queued, "demo", "second", 0);
 	(void)rig_auth(&rig, "alice", 0);
@@ -518,7 +527,8 @@ START_TEST(spawn_dies_in_a_stream)
 	usleep(20000);
 	rig_spawn(&rig);
 	close(run.out);
-	rig_closed(&rig, run.id, 0, 0); /* whatever it says: text has gone to the caller */
+	rig_closed(&rig, run.id, 0,
+	    0); /* whatever it says: text has gone to the caller */
 	rig_answer(fd, &a);
 	ck_assert_int_eq(a.status, 200);
 	ck_assert_ptr_nonnull(strstr(a.body, "\"code\":\"run_lost\""));
@@ -547,7 +557,8 @@ START_TEST(egress_dies_before_the_request_went_out)
 	ck_assert(rig_quiet(rig.spawn, 50)); /* not before the first is gone */
 	rig_run_exited(&rig, &run);
 	rig_run_start(&rig, &run);
-	ck_assert_uint_eq(run.grant, grant); /* worker-spawn lives, and so does the grant */
+	ck_assert_uint_eq(
+	    run.grant, grant); /* worker-spawn lives, and so does the grant */
 	rig_egress(&rig, 2);
 	rig_run_started(&rig, &run, 2);
 	rig_say_answer(&run, "ok");
@@ -566,7 +577,8 @@ START_TEST(egress_dies_after_the_request_went_out)
 	rig_egress(&rig, 1);
 	fd = ask_started(&run, "x", 0, 1);
 	opened.run_id = run.id;
-	rig_send(rig.egress, MT_OUT_OPENED, &opened, NULL, 0); /* its last word */
+	rig_send(
+	    rig.egress, MT_OUT_OPENED, &opened, NULL, 0); /* its last word */
 	close(rig.egress);
 	rig.egress = -1;
 	rig_expect_kill(&rig, &run);
@@ -613,6 +625,36 @@ START_TEST(egress_was_dead_already)
 	rig_say_answer(&run, "ok");
 	usleep(20000);
 	rig_egress(&rig, 4);
+	rig_closed(&rig, run.id, 1, 200);
+	expect_text(fd, "ok");
+	close(fd);
+}
+END_TEST
+
+/* worker-spawn noticed the death of egress first, and had to end the run. */
+START_TEST(spawn_says_lost)
+{
+	struct msg_run_exited m = {
+		.err = ERR_RUN_LOST, .status = 137, .signal = 9
+	};
+	struct rig_run run;
+	int fd, dies = _i;
+
+	rig_egress(&rig, 1);
+	fd = ask_started(&run, "x", 0, 1);
+	m.run_id = run.id;
+	rig_send(rig.spawn, MT_RUN_EXITED, &m, NULL, 0);
+	usleep(20000);
+	close(run.out);
+	if (dies) {
+		close(rig.egress);
+		rig.egress = -1;
+		rig_egress(&rig, 2);
+	} else
+		rig_closed(&rig, run.id, 0, 0);
+	rig_run_start(&rig, &run);
+	rig_run_started(&rig, &run, dies ? 2 : 1);
+	rig_say_answer(&run, "ok");
 	rig_closed(&rig, run.id, 1, 200);
 	expect_text(fd, "ok");
 	close(fd);
@@ -672,9 +714,11 @@ START_TEST(provider_statuses)
 		if (i & 1) /* an answer made up by the client is none */
 			rig_say_answer(&run, "made up");
 		else
-			rig_say(&run, "{\"type\":\"error\",\"message\":\"some error\"}");
+			rig_say(&run,
+			    "{\"type\":\"error\",\"message\":\"some error\"}");
 		memset(&m, 0, sizeof(m));
-		m.run_id = rig_expect(rig.egress, MT_OUT_CLOSE)->body.m_OUT_CLOSE.run_id;
+		m.run_id = rig_expect(rig.egress, MT_OUT_CLOSE)
+			       ->body.m_OUT_CLOSE.run_id;
 		m.opened = m.complete = 1;
 		m.requests = 1;
 		m.status = t[i / 2].status;
@@ -685,17 +729,19 @@ START_TEST(provider_statuses)
 			rig_run_exited(&rig, &run);
 		}
 		rig_answer(fd, &a);
-		(void)snprintf(want, sizeof(want), "\"code\":\"%s\"", t[i / 2].code);
-		ck_assert_msg(a.status == t[i / 2].answer && strstr(a.body, want) != NULL,
+		(void)snprintf(
+		    want, sizeof(want), "\"code\":\"%s\"", t[i / 2].code);
+		ck_assert_msg(
+		    a.status == t[i / 2].answer && strstr(a.body, want) != NULL,
 		    "%u: %s%s", t[i / 2].status, a.head, a.body);
 		if (t[i / 2].status == 429)
 			ck_assert_str_eq(rig_field(&a, "Retry-After"), "42");
 		rig_answer_free(&a);
-		(void)rig_expect(rig.spawn, MT_GRANT_END);
 		if (i & 1) {
 			rig_expect_kill(&rig, &run);
 			rig_run_exited(&rig, &run);
 		}
+		(void)rig_expect(rig.spawn, MT_GRANT_END);
 		close(fd);
 	}
 }
@@ -714,7 +760,9 @@ START_TEST(usage_is_egress_own)
 	(void)rig_quiet(fd, 100);
 	rig_closed(&rig, run.id, 1, 200);
 	rig_answer(fd, &a);
-	ck_assert_ptr_nonnull(strstr(a.body, "\"prompt_tokens\":11,\"completion_tokens\":7,\"total_tokens\":18"));
+	ck_assert_ptr_nonnull(strstr(a.body,
+	    "\"prompt_tokens\":11,\"completion_tokens\":7,\"total_tokens\":"
+	    "18"));
 	rig_answer_free(&a);
 	close(fd);
 }
@@ -841,6 +889,7 @@ suite(void)
 	tcase_add_test(t, egress_dies_after_the_request_went_out);
 	tcase_add_test(t, both_die);
 	tcase_add_test(t, egress_was_dead_already);
+	tcase_add_loop_test(t, spawn_says_lost, 0, 2);
 	tcase_add_test(t, broker_refuses);
 	tcase_add_test(t, provider_statuses);
 	tcase_add_test(t, usage_is_egress_own);

@@ -39,7 +39,8 @@ release_all(void)
 	queue_free(q);
 }
 
-/* A waits with a hundred, B comes with one: it starts within (running slots + 1) starts. */
+/* A waits with a hundred, B comes with one: it starts within (running slots +
+ * 1) starts. */
 START_TEST(fair)
 {
 	struct queue_item *it;
@@ -111,7 +112,8 @@ START_TEST(limits)
 	ck_assert_int_eq(queue_add(q, &items[4], "b", 0, "p"), ERR_OK);
 	ck_assert_ptr_eq(queue_next(q, &slots[0]), &items[0]);
 	ck_assert_ptr_eq(queue_next(q, &slots[1]), &items[2]);
-	/* The key is at its limit, the provider too: what is left is b's other one. */
+	/* The key is at its limit, the provider too: what is left is b's other
+	 * one. */
 	ck_assert_ptr_eq(queue_next(q, &slots[2]), &items[4]);
 	ck_assert_ptr_null(queue_next(q, &slots[3]));
 	queue_release(q, &slots[1]);
@@ -137,8 +139,8 @@ END_TEST
 
 START_TEST(refused)
 {
-	static const enum olp_err why[] = { ERR_BUSY_KEY, ERR_BUSY_PROVIDER, ERR_BUSY_TOTAL,
-		ERR_BUSY_MEMORY };
+	static const enum olp_err why[] = { ERR_BUSY_KEY, ERR_BUSY_PROVIDER,
+		ERR_BUSY_TOTAL, ERR_BUSY_MEMORY };
 	size_t i;
 
 	queue_set_provider(q, "r", 0);
@@ -155,7 +157,8 @@ START_TEST(refused)
 			ck_assert_ptr_eq(queue_next(q, &slots[1]), &items[1]);
 		ck_assert_ptr_null(queue_next(q, &slots[2]));
 		if (i == 0)
-			queue_release(q, &slots[1]); /* a run's end lets it try again */
+			queue_release(
+			    q, &slots[1]); /* a run's end lets it try again */
 		else
 			queue_retry(q);
 		ck_assert(!queue_blocked(q));
@@ -195,7 +198,8 @@ START_TEST(shown)
 	(void)add(1, "a");
 	queue_put_keys(q, b);
 	(void)evbuffer_add(b, "", 1);
-	ck_assert_str_eq((char *)evbuffer_pullup(b, -1), "[{\"key\":\"a\",\"waiting\":1,\"running\":1}]");
+	ck_assert_str_eq((char *)evbuffer_pullup(b, -1),
+	    "[{\"key\":\"a\",\"waiting\":1,\"running\":1}]");
 	evbuffer_free(b);
 	release_all();
 }

@@ -214,7 +214,7 @@ end(void)
 	char path[PATH_MAX];
 
 	super_drain();
-	super_end_all();
+	super_end(s);
 	UNTIL(is_down);
 	(void)snprintf(path, sizeof(path), "%s/mode", dir);
 	unlink(path);
@@ -371,7 +371,7 @@ START_TEST(test_drain)
 	super_drain();
 	UNTIL(is_drained);
 	ck_assert_int_eq(s->state, SUPER_READY); /* until it is told to end */
-	super_end_all();
+	super_end(s);
 	UNTIL(is_down);
 	ck_assert(s->planned);
 	ck_assert_uint_eq(s->restarts, 0);

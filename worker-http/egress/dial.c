@@ -112,7 +112,7 @@ static int
 dial_one(struct dial *d, const struct sockaddr_storage *ss)
 {
 	struct timeval tv = { 0, 0 };
-	int on = 1;
+	int on = 1, size = LIM_OUT_SOCKBUF;
 
 	/* All addresses share the time there is. */
 	tv.tv_sec = LIM_OUT_CONNECT_S / (time_t)d->n;
@@ -124,6 +124,10 @@ dial_one(struct dial *d, const struct sockaddr_storage *ss)
 		return (-1);
 	}
 	(void)setsockopt(d->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	/* A large one would also take a whole request in one turn of the loop. */
+	if (setsockopt(d->fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)) == -1 ||
+	    setsockopt(d->fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)) == -1)
+		log_warn("%s: socket buffers", d->cred->host);
 	if (connect(d->fd, (const struct sockaddr *)ss,
 		ss->ss_family == AF_INET ? sizeof(struct sockaddr_in)
 					 : sizeof(struct sockaddr_in6)) == -1 &&

@@ -14,6 +14,7 @@
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/event.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -373,7 +374,7 @@ exchange_new(struct run *r, int fd)
 {
 	static const struct timeval tv = { LIM_OUT_HEAD_S, 0 };
 	struct exchange *x = xcalloc(1, sizeof(*x));
-	int on = 1;
+	int on = 1, sndbuf = LIM_OUT_SOCKBUF;
 
 	x->run = r;
 	x->cred = cred_ref(broker_cred());
@@ -388,6 +389,8 @@ exchange_new(struct run *r, int fd)
 		fatalx("exchange: no memory");
 	TAILQ_INSERT_TAIL(&r->exchanges, x, entry);
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &sndbuf, sizeof(sndbuf)) == -1)
+		log_warn("run %" PRIu64 ": SO_SNDBUF", r->run_id);
 	bufferevent_setcb(x->client, exchange_read_cb, exchange_write_cb,
 	    exchange_event_cb, x);
 	bufferevent_setwatermark(x->client, EV_READ, 0, LIM_OUT_HIGH);

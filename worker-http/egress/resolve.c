@@ -66,6 +66,16 @@ dns_options(struct evdns_base *dns)
 		fatalx("resolver: evdns_base_set_option");
 }
 
+/* libevent's words on name servers that fail and come back. */
+static void
+dns_log(int is_warning, const char *msg)
+{
+	if (is_warning)
+		log_warnx("resolver: %s", msg);
+	else
+		log_debug("resolver: %s", msg);
+}
+
 int
 resolve_init(struct event_base *base, const char *server, uint16_t port)
 {
@@ -73,6 +83,7 @@ resolve_init(struct event_base *base, const char *server, uint16_t port)
 
 	self.base = base;
 	(void)evutil_secure_rng_init();
+	evdns_set_log_fn(dns_log);
 	if ((self.dns = evdns_base_new(base, 0)) == NULL)
 		fatalx("resolver: evdns_base_new");
 	dns_options(self.dns);
