@@ -37,7 +37,7 @@
 #define LIM_ROOM_S 5          /* to make worker-spawn's namespaces and view; takes milliseconds */
 #define LIM_LIVED_MS 1000     /* a worker that was ready and lived so long is replaced at once */
 #define LIM_BACKOFF_MS 50     /* first pause before another start, doubling */
-#define LIM_BACKOFF_READY_MS 200 /* longest pause where it had been ready: somebody kills it, or a request does; with a start of 0.2 s on a busy machine service is back within 1 s, and a loop of deaths costs a fifth of a processor */
+#define LIM_BACKOFF_READY_MS 100 /* longest pause where it had been ready: somebody kills it, or a request does. Service shall be back within 1 s, and a start takes 0.1 s, 0.5 s on a busy machine; a loop of deaths costs half a processor */
 #define LIM_KILL_MS 1000      /* from closing a worker's channel to SIGKILL, and between looks after that */
 #define LIM_STOP_S 5          /* for all to be gone after a stop's end; then olpd leaves without them */
 #define LIM_RELOAD_S 8        /* for the workers to confirm a configuration; below what olpctl waits */

@@ -291,6 +291,8 @@ rig_stop(struct rig *r)
 	int status;
 
 	close(r->master);
+	(void)unlink(r->unix_path);
+	(void)rmdir(r->dir);
 	ck_assert_int_eq(waitpid(r->pid, &status, 0), r->pid);
 	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0,
 	    "olpd-http ended with %#x", status);
@@ -301,8 +303,6 @@ rig_stop(struct rig *r)
 	close(r->listen[0]);
 	close(r->listen[1]);
 	close(r->listen[2]);
-	(void)unlink(r->unix_path);
-	(void)rmdir(r->dir);
 }
 
 static int

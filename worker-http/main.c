@@ -50,7 +50,8 @@ acquire(void)
 	 * back.  By itself malloc would keep ever larger ones in its heap.
 	 */
 	if (mallopt(M_MMAP_THRESHOLD, LIM_HTTPD_BLOCK) != 1)
-		log_debug("mallopt: not this malloc's to do"); /* a sanitizer's */
+		log_debug(
+		    "mallopt: not this malloc's to do"); /* a sanitizer's */
 	json_object_seed(0);
 	arc4random_buf(&one, 1);
 	return (0);

@@ -407,9 +407,8 @@ run_believed(struct run *r)
 	up = answer_upstream(o->status);
 	r->end = RUN_FAILED;
 	r->err = up != ERR_OK ? up : r->refused ? ERR_BROKER : ERR_CLIENT_ODD;
-	if (r->err == ERR_CLIENT_ODD)
-		run_kill(r);
-	else
+	run_kill(r);
+	if (r->err != ERR_CLIENT_ODD)
 		run_report(r, r->err);
 	return (0);
 }

@@ -45,7 +45,8 @@ rest(int ms)
 static int
 dial(void)
 {
-	struct sockaddr_in s = { .sin_family = AF_INET, .sin_port = htons(PORT) };
+	struct sockaddr_in s = { .sin_family = AF_INET,
+		.sin_port = htons(PORT) };
 	struct timeval tv = { 0, 200000 };
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
@@ -72,7 +73,8 @@ open_conns(int n)
 		cur = conns[nconns++];
 	}
 	if (n > 1 || bad != 0)
-		say("conns=%d errno=%s ", nconns, bad == 0 ? "0" : strerrorname_np(bad));
+		say("conns=%d errno=%s ", nconns,
+		    bad == 0 ? "0" : strerrorname_np(bad));
 }
 
 static char *
@@ -137,7 +139,9 @@ transmit(const char *word, long times)
 	for (i = 0; i < block; i++)
 		memcpy(many + i * len, one, len);
 	for (; times > 0; times -= (long)block)
-		if (send_all(many, ((long)block < times ? block : (size_t)times) * len) == -1)
+		if (send_all(many,
+			((long)block < times ? block : (size_t)times) * len) ==
+		    -1)
 			break;
 	free(many);
 	free(one);
@@ -162,7 +166,10 @@ show(const char *b, size_t len)
 
 	for (i = 0; i < len; i++)
 		n += (size_t)snprintf(line + n, sizeof(line) - n,
-		    b[i] > ' ' && b[i] <= '~' && b[i] != '%' && b[i] != '<' && b[i] != '|' ? "%c" : "%%%02X",
+		    b[i] > ' ' && b[i] <= '~' && b[i] != '%' && b[i] != '<' &&
+			    b[i] != '|'
+			? "%c"
+			: "%%%02X",
 		    (unsigned char)b[i]);
 	/* In pieces that say() takes. */
 	for (i = 0; i < n; i += 3000)
@@ -185,7 +192,8 @@ receive(int ms)
 		}
 		n = (size_t)r;
 		if (total < SHOWN)
-			memcpy(kept + total, b, n < SHOWN - total ? n : SHOWN - total);
+			memcpy(kept + total, b,
+			    n < SHOWN - total ? n : SHOWN - total);
 		total += n;
 	}
 	say("<");

@@ -169,7 +169,7 @@ await test('a body of 20 MB while another run streams', async () => {
   assert(up.requests.at(-1).bytes > 20 * MB);
   table.push({ name: '20 MB body beside a stream', client: '200', caller: '200', ms: c.ms, reason: `${gapsOf(g)}; memory +${top - mem} KB` });
   // A busy machine gives the others their turn later; a body checked in one go would be one long gap.
-  assert(g.p50 < g.calm + 100, `p50 ${g.p50}, before ${g.calm}`);
+  assert(g.p50 < g.calm + 80, `p50 ${g.p50}, before ${g.calm}`);
   assert(g.max < 500, `a gap of ${g.max} ms`);
   assert(top - mem < 48 * 1024, `${top - mem} KB`);
 });

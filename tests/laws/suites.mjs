@@ -28,7 +28,12 @@ function load(suite) {
   if (suite === 'fuzz') return fs.readdirSync(path.join(root, 'tests/fuzz')).map((f) => /^fuzz_(\w+)\.c$/.exec(f)?.[1]).filter(Boolean).map(pattern);
   if (suite === 'check') return [...read('tests/check').matchAll(/^do_(\w+)\(\)/gm)].map((m) => pattern(m[1]));
   if (there(`tests/${suite}.mjs`)) {
-    return [...read(`tests/${suite}.mjs`).matchAll(/\btest\(\s*(['"`])((?:\\.|(?!\1).)*)\1/g)].map((m) => pattern(m[2]));
+    const text = read(`tests/${suite}.mjs`);
+    const names = [...text.matchAll(/\btest\(\s*(['"`])((?:\\.|(?!\1).)*)\1/g)].map((m) => m[2]);
+    // A table of a suite's own: does('name', ...) for function does(name, ...) { return test(name, ...
+    for (const f of text.matchAll(/^(?:async )?function (\w+)\(name\b[^\n]*\n(?:.*\n){0,3}? *(?:return|await) test\(name,/gm))
+      names.push(...[...text.matchAll(new RegExp(`\\b${f[1]}\\(\\s*(['"\`])((?:\\\\.|(?!\\1).)*)\\1`, 'g'))].map((m) => m[2]));
+    return names.map(pattern);
   }
   if (there(`tests/${suite}.sh`)) return [...read(`tests/${suite}.sh`).matchAll(/^\s*(?:check|ok) "([^"]*)"/gm)].map((m) => pattern(m[1]));
   return null;

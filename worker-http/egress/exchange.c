@@ -389,7 +389,8 @@ exchange_new(struct run *r, int fd)
 		fatalx("exchange: no memory");
 	TAILQ_INSERT_TAIL(&r->exchanges, x, entry);
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &sndbuf, sizeof(sndbuf)) == -1)
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &sndbuf, sizeof(sndbuf)) ==
+	    -1)
 		log_warn("run %" PRIu64 ": SO_SNDBUF", r->run_id);
 	bufferevent_setcb(x->client, exchange_read_cb, exchange_write_cb,
 	    exchange_event_cb, x);
