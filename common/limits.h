@@ -221,6 +221,9 @@
 #define LIM_RUN_SETTINGS 1048576        /* bytes; ours have a few hundred */
 #define LIM_RUN_TASKS 256               /* processes and threads of one run; claude and node have about 24 */
 #define LIM_RUN_FILES 1024              /* open descriptors of one process */
+#define LIM_RUN_STACK 8388608           /* bytes, soft: the kernel's default; without one the layout of memory is easier to guess */
+#define LIM_RUN_MEMLOCK 8388608         /* bytes; the kernel's default */
+#define LIM_RUN_MSGQUEUE 819200         /* bytes; the kernel's default */
 #define LIM_RUN_FILE_BYTES 1073741824   /* a file's size; homes are bounded by their tmpfs */
 #define LIM_RUN_DATA 4294967296         /* private memory of one process where no cgroup bounds it; claude reserves 1 GB to start */
 #define LIM_RUN_DIAG 512                /* bytes kept of what bwrap says; one line is used */

@@ -55,7 +55,8 @@ memfd_check(int fd)
 	if ((seals = fcntl(fd, F_GET_SEALS)) == -1 ||
 	    (mode = fcntl(fd, F_GETFL)) == -1)
 		return (-1);
-	if ((mode & O_ACCMODE) == O_WRONLY || (seals & ALL_SEALS) != ALL_SEALS || fstat(fd, &st) == -1 ||
+	if ((mode & O_ACCMODE) == O_WRONLY ||
+	    (seals & ALL_SEALS) != ALL_SEALS || fstat(fd, &st) == -1 ||
 	    !S_ISREG(st.st_mode)) {
 		errno = EPERM;
 		return (-1);

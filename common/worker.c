@@ -80,8 +80,7 @@ on_conf_end(struct chan *c, struct msg *m)
 {
 	const struct msg_generation *g = m->body;
 
-	if (self.w->conf_end != NULL &&
-	    self.w->conf_end(g->generation) == -1) {
+	if (self.w->conf_end != NULL && self.w->conf_end(g->generation) == -1) {
 		if (!self.conf_ended)
 			fatalx("set-up: the configuration cannot be used");
 		return (0); /* the one before stays; no CONF_ACK tells so */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* What a daemon tells its service manager: binds PATH and prints each datagram, its lines joined by blanks. */
+/* What a daemon tells its service manager: binds PATH and prints each datagram,
+ * its lines joined by blanks. */
 #include <sys/socket.h>
 #include <sys/un.h>
 

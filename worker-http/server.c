@@ -41,7 +41,7 @@ struct listener {
 	int fd;
 	int wants_tls;
 	SSL_CTX
-	    *tls; /* NULL although wanted: whoever connects is turned away */
+	*tls; /* NULL although wanted: whoever connects is turned away */
 	char *text;
 	struct event *ev;
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* What olpd-spawn, root of its user namespace, may not do there, and keeps: data. */
+/* What olpd-spawn, root of its user namespace, may not do there, and keeps:
+ * data. */
 #include "worker-spawn/cage.h"
 
 #include <linux/capability.h>

@@ -142,7 +142,8 @@ key_gone(void *arg, const char *key_id)
 	(void)arg;
 	log_event(EV_KEY_GONE, &f, 1,
 	    "key %s: ended or changed: what is under way for it ends", key_id);
-	/* Ids of keys whose token it was not shown are nothing to worker-http. */
+	/* Ids of keys whose token it was not shown are nothing to worker-http.
+	 */
 	if (keys_any_grant(self.keys, key_id))
 		tell_key_gone(&self, key_id);
 	run_key_gone(&self, key_id);

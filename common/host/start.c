@@ -32,10 +32,14 @@ start_init(void)
 	static const char *const pass[] = { "TZ", "ASAN_OPTIONS",
 		"UBSAN_OPTIONS", "LSAN_OPTIONS", "LLVM_PROFILE_FILE" };
 	struct rlimit rl;
+	sigset_t none;
 	const char *v;
 	size_t i, n = 0;
 	int fd;
 
+	/* Whoever started us may have blocked what stops us. */
+	sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	umask(077);
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
@@ -78,6 +82,8 @@ start_fork(uint64_t flags, int cgroup)
 		for (i = 1; i < NSIG; i++)
 			(void)signal(i, SIG_DFL);
 		sigemptyset(&old);
+		/* While we may: clients shall not depend on who started us. */
+		(void)setpriority(PRIO_PROCESS, 0, 0);
 	}
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	return (pid);

@@ -36,8 +36,10 @@ opens(const char *path, int flags)
 static long
 connects(int family, const char *addr, int port)
 {
-	struct sockaddr_in6 s6 = { .sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port) };
-	struct sockaddr_in s4 = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
+	struct sockaddr_in6 s6 = { .sin6_family = AF_INET6,
+		.sin6_port = htons((uint16_t)port) };
+	struct sockaddr_in s4 = { .sin_family = AF_INET,
+		.sin_port = htons((uint16_t)port) };
 	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	if (fd == -1)
@@ -57,13 +59,16 @@ udp(void)
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	(void)inet_pton(AF_INET, "192.0.2.1", &s.sin_addr);
-	return (fd == -1 ? -1 : sendto(fd, "x", 1, 0, (struct sockaddr *)&s, sizeof(s)));
+	return (fd == -1
+		? -1
+		: sendto(fd, "x", 1, 0, (struct sockaddr *)&s, sizeof(s)));
 }
 
 static long
 abstract_socket(void)
 {
-	struct sockaddr_un s = { .sun_family = AF_UNIX, .sun_path = "\0/tmp/.X11-unix/X0" };
+	struct sockaddr_un s = { .sun_family = AF_UNIX,
+		.sun_path = "\0/tmp/.X11-unix/X0" };
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	return (fd == -1 ? -1 : connect(fd, (struct sockaddr *)&s, sizeof(s)));
@@ -92,8 +97,9 @@ suid_file(void)
 	struct stat st;
 
 	/* Making one is harmless as long as it is not honoured. */
-	if (opens("/tmp/suid", O_CREAT | O_RDWR) == -1 || chmod("/tmp/suid", 04755) == -1 ||
-	    stat("/tmp/suid", &st) == -1 || st.st_uid != getuid())
+	if (opens("/tmp/suid", O_CREAT | O_RDWR) == -1 ||
+	    chmod("/tmp/suid", 04755) == -1 || stat("/tmp/suid", &st) == -1 ||
+	    st.st_uid != getuid())
 		return (-1);
 	return (execve("/tmp/suid", none, none));
 }
@@ -197,14 +203,16 @@ try_network(void)
 	tell("vsock", socket(AF_VSOCK, SOCK_STREAM, 0));
 	tell("alg", socket(AF_ALG, SOCK_SEQPACKET, 0));
 	tell("netlink-audit", socket(AF_NETLINK, SOCK_RAW, NETLINK_AUDIT));
-	tell("netlink-netfilter", socket(AF_NETLINK, SOCK_RAW, NETLINK_NETFILTER));
+	tell("netlink-netfilter",
+	    socket(AF_NETLINK, SOCK_RAW, NETLINK_NETFILTER));
 }
 
 static void
 try_privilege(void)
 {
 	tell("setuid-0", setresuid(0, 0, 0));
-	tell("setuid-other", setresuid(getuid() + 1, getuid() + 1, getuid() + 1));
+	tell("setuid-other",
+	    setresuid(getuid() + 1, getuid() + 1, getuid() + 1));
 	tell("setgid-0", setresgid(0, 0, 0));
 	tell("unshare-user", unshare(CLONE_NEWUSER));
 	tell("unshare-mount", unshare(CLONE_NEWNS));
@@ -217,7 +225,8 @@ try_privilege(void)
 	tell("open-tree", syscall(SYS_open_tree, AT_FDCWD, "/", 1));
 	tell("ptrace-1", ptrace(PTRACE_ATTACH, 1, NULL, NULL));
 	tell("kill-1", kill(1, 0));
-	tell("process-vm-readv", syscall(SYS_process_vm_readv, 1, NULL, 0, NULL, 0, 0));
+	tell("process-vm-readv",
+	    syscall(SYS_process_vm_readv, 1, NULL, 0, NULL, 0, 0));
 	tell("pidfd-getfd", syscall(SYS_pidfd_getfd, 0, 0, 0));
 	tell("keyctl", syscall(SYS_keyctl, 0, -3, 1));
 	tell("add-key", syscall(SYS_add_key, "user", "x", "y", 1, -3));
@@ -225,7 +234,8 @@ try_privilege(void)
 	tell("perf", syscall(SYS_perf_event_open, NULL, 0, -1, -1, 0));
 	tell("userfaultfd", syscall(SYS_userfaultfd, 0));
 	tell("io-uring", syscall(SYS_io_uring_setup, 1, NULL));
-	tell("open-by-handle", syscall(SYS_open_by_handle_at, AT_FDCWD, NULL, 0));
+	tell("open-by-handle",
+	    syscall(SYS_open_by_handle_at, AT_FDCWD, NULL, 0));
 	tell("setns", setns(0, CLONE_NEWNS));
 	tell("mknod", mknod("/tmp/dev", S_IFBLK | 0600, 0));
 	tell("sethostname", sethostname("x", 1));
@@ -252,7 +262,8 @@ attack_tag(const char *text)
 int
 attack_request(const char *model)
 {
-	struct sockaddr_in s = { .sin_family = AF_INET, .sin_port = htons(3128) };
+	struct sockaddr_in s = { .sin_family = AF_INET,
+		.sin_port = htons(3128) };
 	const char *key = getenv("ANTHROPIC_API_KEY");
 	char body[512], req[2048], ans[4096];
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), status = 0;
@@ -263,11 +274,16 @@ attack_request(const char *model)
 		return (-errno);
 	(void)snprintf(body, sizeof(body),
 	    "{\"model\":\"%s\",\"max_tokens\":10,\"tools\":[],\"stream\":true,"
-	    "\"messages\":[{\"role\":\"user\",\"content\":\"[[say:fromfake]]%s\"}]}", model, tag);
+	    "\"messages\":[{\"role\":\"user\",\"content\":\"[[say:fromfake]]%"
+	    "s\"}]}",
+	    model, tag);
 	n = snprintf(req, sizeof(req),
-	    "POST /v1/messages HTTP/1.1\r\nHost: 127.0.0.1:3128\r\nx-api-key: %s\r\n"
-	    "anthropic-version: 2023-06-01\r\nContent-Type: application/json\r\n"
-	    "Content-Length: %zu\r\n\r\n%s", key == NULL ? "none" : key, strlen(body), body);
+	    "POST /v1/messages HTTP/1.1\r\nHost: 127.0.0.1:3128\r\nx-api-key: "
+	    "%s\r\n"
+	    "anthropic-version: 2023-06-01\r\nContent-Type: "
+	    "application/json\r\n"
+	    "Content-Length: %zu\r\n\r\n%s",
+	    key == NULL ? "none" : key, strlen(body), body);
 	(void)!write(fd, req, (size_t)n);
 	if ((n = read(fd, ans, sizeof(ans) - 1)) > 0) {
 		ans[n] = '\0';

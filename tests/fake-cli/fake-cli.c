@@ -50,7 +50,8 @@
 static const char *model = "fake";
 static int pace_ms;
 static int started, stopped;
-static int quiet; /* makes no request by itself: the prompt has http:, no-http or tcp */
+static int quiet; /* makes no request by itself: the prompt has http:, no-http
+		     or tcp */
 static char **args;
 
 static void
@@ -93,8 +94,10 @@ line(const char *fmt, ...)
 static void
 init(const char *tools)
 {
-	line("{\"type\":\"system\",\"subtype\":\"init\",\"cwd\":\"/home/olp/work\",\"session_id\":\"s\","
-	     "\"tools\":[%s],\"mcp_servers\":[],\"model\":\"%s\",\"permissionMode\":\"default\"}",
+	line("{\"type\":\"system\",\"subtype\":\"init\",\"cwd\":\"/home/olp/"
+	     "work\",\"session_id\":\"s\","
+	     "\"tools\":[%s],\"mcp_servers\":[],\"model\":\"%s\","
+	     "\"permissionMode\":\"default\"}",
 	    tools, model);
 }
 
@@ -104,21 +107,28 @@ start(void)
 	if (started)
 		return;
 	started = 1;
-	/* olpd does not take an answer that no request to the provider stands behind. */
+	/* olpd does not take an answer that no request to the provider stands
+	 * behind. */
 	if (!quiet)
 		attack_request(model);
-	line("{\"type\":\"stream_event\",\"event\":{\"type\":\"message_start\",\"message\":{\"id\":\"msg_1\","
-	     "\"type\":\"message\",\"role\":\"assistant\",\"model\":\"%s\",\"content\":[],\"stop_reason\":null,"
-	     "\"usage\":{\"input_tokens\":3,\"output_tokens\":1}}}}", model);
-	line("{\"type\":\"stream_event\",\"event\":{\"type\":\"content_block_start\",\"index\":0,"
+	line("{\"type\":\"stream_event\",\"event\":{\"type\":\"message_start\","
+	     "\"message\":{\"id\":\"msg_1\","
+	     "\"type\":\"message\",\"role\":\"assistant\",\"model\":\"%s\","
+	     "\"content\":[],\"stop_reason\":null,"
+	     "\"usage\":{\"input_tokens\":3,\"output_tokens\":1}}}}",
+	    model);
+	line("{\"type\":\"stream_event\",\"event\":{\"type\":\"content_block_"
+	     "start\",\"index\":0,"
 	     "\"content_block\":{\"type\":\"text\",\"text\":\"\"}}}");
 }
 
 static void
 delta(const char *text, size_t len)
 {
-	static const char head[] = "{\"type\":\"stream_event\",\"event\":{\"type\":\"content_block_delta\","
-				   "\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"";
+	static const char head[] =
+	    "{\"type\":\"stream_event\",\"event\":{\"type\":\"content_block_"
+	    "delta\","
+	    "\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"";
 	char *buf = malloc(sizeof(head) + len * 6 + 16);
 	size_t n = sizeof(head) - 1, i;
 
@@ -157,17 +167,24 @@ stop(const char *reason)
 {
 	start();
 	stopped = 1;
-	line("{\"type\":\"stream_event\",\"event\":{\"type\":\"content_block_stop\",\"index\":0}}");
-	line("{\"type\":\"stream_event\",\"event\":{\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"%s\","
-	     "\"stop_sequence\":null},\"usage\":{\"input_tokens\":3,\"output_tokens\":7}}}", reason);
-	line("{\"type\":\"stream_event\",\"event\":{\"type\":\"message_stop\"}}");
+	line("{\"type\":\"stream_event\",\"event\":{\"type\":\"content_block_"
+	     "stop\",\"index\":0}}");
+	line("{\"type\":\"stream_event\",\"event\":{\"type\":\"message_delta\","
+	     "\"delta\":{\"stop_reason\":\"%s\","
+	     "\"stop_sequence\":null},\"usage\":{\"input_tokens\":3,\"output_"
+	     "tokens\":7}}}",
+	    reason);
+	line("{\"type\":\"stream_event\",\"event\":{\"type\":\"message_stop\"}"
+	     "}");
 }
 
 static void
 cut_utf8(int ms)
 {
-	static const char a[] = "{\"type\":\"stream_event\",\"event\":{\"type\":\"content_block_delta\","
-				"\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"\xe2\x82";
+	static const char a[] = "{\"type\":\"stream_event\",\"event\":{"
+				"\"type\":\"content_block_delta\","
+				"\"index\":0,\"delta\":{\"type\":\"text_"
+				"delta\",\"text\":\"\xe2\x82";
 
 	start();
 	out(a, sizeof(a) - 1);
@@ -178,8 +195,10 @@ cut_utf8(int ms)
 static void
 result(void)
 {
-	line("{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"num_turns\":1,"
-	     "\"result\":\"x\",\"stop_reason\":\"end_turn\",\"terminal_reason\":\"completed\","
+	line("{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,"
+	     "\"num_turns\":1,"
+	     "\"result\":\"x\",\"stop_reason\":\"end_turn\",\"terminal_"
+	     "reason\":\"completed\","
 	     "\"usage\":{\"input_tokens\":3,\"output_tokens\":7}}");
 }
 
@@ -222,7 +241,8 @@ fill(const char *dir, int inodes)
 
 	for (;; n++) {
 		(void)snprintf(name, sizeof(name), "%s/f%ld", dir, n);
-		if ((fd = open(name, O_CREAT | O_WRONLY | O_CLOEXEC, 0600)) == -1)
+		if ((fd = open(name, O_CREAT | O_WRONLY | O_CLOEXEC, 0600)) ==
+		    -1)
 			break;
 		if (!inodes)
 			while ((w = write(fd, block, sizeof(block))) > 0)
@@ -386,7 +406,9 @@ word_out(char *w)
 		(void)snprintf(t, sizeof(t), "\"%.32s\"", a);
 		init(t);
 	} else if (is(w, "nonewline", &a))
-		out("{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"num_turns\":1,\"result\":\"x\"}", 77);
+		out("{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":"
+		    "false,\"num_turns\":1,\"result\":\"x\"}",
+		    77);
 	else
 		return (0);
 	return (1);
@@ -413,8 +435,9 @@ word_do(const char *w, const char *prompt, size_t len)
 		while (n-- > 0)
 			(void)!write(STDERR_FILENO, "e", 1);
 	} else if (is(w, "runner-words", &a))
-		dprintf(STDERR_FILENO, "bwrap: setting up uid map: Permission denied\n"
-				       "olp-shim: drop ids: Operation not permitted\n");
+		dprintf(STDERR_FILENO,
+		    "bwrap: setting up uid map: Permission denied\n"
+		    "olp-shim: drop ids: Operation not permitted\n");
 	else if (is(w, "ignore-term", &a))
 		(void)signal(SIGTERM, SIG_IGN);
 	else if (is(w, "grandchild", &a))
@@ -498,15 +521,18 @@ main(int argc, char **argv)
 	prompt = read_prompt(&len);
 	copy = strdup(prompt);
 	quiet = strstr(prompt, "http") != NULL || strstr(prompt, "tcp") != NULL;
-	if (strstr(prompt, "init-tools") == NULL && strstr(prompt, "no-init") == NULL)
+	if (strstr(prompt, "init-tools") == NULL &&
+	    strstr(prompt, "no-init") == NULL)
 		init("");
-	for (w = strtok_r(copy, " \n", &save); w != NULL; w = strtok_r(NULL, " \n", &save))
+	for (w = strtok_r(copy, " \n", &save); w != NULL;
+	     w = strtok_r(NULL, " \n", &save))
 		if (!word_out(w) && !word_do(w, prompt, len) && !word_try(w) &&
 		    strncmp(w, "no-", 3) != 0 && strcmp(w, "empty") != 0)
 			say("?%.40s ", w);
 	if (started && !stopped && strstr(prompt, "no-stop") == NULL)
 		stop("end_turn");
-	if (strstr(prompt, "empty") == NULL && strstr(prompt, "no-stop") == NULL)
+	if (strstr(prompt, "empty") == NULL &&
+	    strstr(prompt, "no-stop") == NULL)
 		result();
 	return (0);
 }

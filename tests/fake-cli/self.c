@@ -105,7 +105,8 @@ show_limits(void)
 	for (i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
 		if (getrlimit(limits[i].what, &rl) == -1)
 			continue;
-		say("rl-%s=%ld,%ld ", limits[i].name, (long)rl.rlim_cur, (long)rl.rlim_max);
+		say("rl-%s=%ld,%ld ", limits[i].name, (long)rl.rlim_cur,
+		    (long)rl.rlim_max);
 	}
 }
 
@@ -116,11 +117,11 @@ kind(int fd)
 
 	if (fstat(fd, &st) == -1)
 		return (strerrorname_np(errno));
-	return (S_ISFIFO(st.st_mode)    ? "pipe"
-		: S_ISREG(st.st_mode)   ? "file"
-		: S_ISCHR(st.st_mode)   ? "device"
-		: S_ISSOCK(st.st_mode)  ? "socket"
-					: "other");
+	return (S_ISFIFO(st.st_mode)   ? "pipe"
+		: S_ISREG(st.st_mode)  ? "file"
+		: S_ISCHR(st.st_mode)  ? "device"
+		: S_ISSOCK(st.st_mode) ? "socket"
+				       : "other");
 }
 
 static void
@@ -136,10 +137,15 @@ show_begin(void)
 	show_file("/proc/self/oom_score_adj", "oom");
 	show_file("/proc/self/coredump_filter", "corefilter");
 	say("dumpable=%d ", prctl(PR_GET_DUMPABLE));
-	say("sid=%s ", getsid(0) == getpid() || getsid(0) == 0 || getsid(0) == 1 ? "own" : "shared");
+	say("sid=%s ",
+	    getsid(0) == getpid() || getsid(0) == 0 || getsid(0) == 1
+		? "own"
+		: "shared");
 	for (fd = 0; fd < 3; fd++)
-		say("fd%d=%s,%s ", fd, kind(fd), fcntl(fd, F_GETFL) & O_NONBLOCK ? "nonblock" : "block");
-	say("in-write=%s ", write(0, "x", 1) == -1 ? strerrorname_np(errno) : "OPEN");
+		say("fd%d=%s,%s ", fd, kind(fd),
+		    fcntl(fd, F_GETFL) & O_NONBLOCK ? "nonblock" : "block");
+	say("in-write=%s ",
+	    write(0, "x", 1) == -1 ? strerrorname_np(errno) : "OPEN");
 	say("pdeathsig=");
 	fd = -1;
 	(void)prctl(PR_GET_PDEATHSIG, &fd);
@@ -173,7 +179,8 @@ forks(int n)
 	close(p[0]);
 	while (wait(NULL) > 0)
 		continue;
-	say("forks=%d errno=%s ", made, error == 0 ? "0" : strerrorname_np(error));
+	say("forks=%d errno=%s ", made,
+	    error == 0 ? "0" : strerrorname_np(error));
 }
 
 int

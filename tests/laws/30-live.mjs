@@ -12,7 +12,7 @@ import { Model, Olpd, asRoot, assert, build, equal, finish, pids, secret, sleep,
 
 const parsers = { jansson: /libjansson/, tls: /libssl|libcrypto|libevent_openssl/, database: /libsqlite/, dns: /libevent_extra/ };
 const code = {
-  'JSON reader': /^(json_|ir_new|ir_parse)/, 'HTTP parser': /^(http_parser|http_read)/, 'client output parser': /^(parse_find|claude_parse|render_find)/,
+  'JSON reader': /^(json_look|json_put|ir_from)/, 'HTTP parser': /^(http_parser|http_read)/, 'client output parser': /^(parse_find|claude_parse)/,
   'prompt writer': /^(render_find|rendered_free)/, 'wire table': /^(wire_find|tap_feed)/, 'configuration grammar': /^(conf_parse|lex_|conf_load)/,
   'launch table': /^(launch_find)/, 'key table': /^(keys_check|keys_add)/,
 };

@@ -124,8 +124,7 @@ dial_one(struct dial *d, const struct sockaddr_storage *ss)
 		return (-1);
 	}
 	(void)setsockopt(d->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	/* A large one would also take a whole request in one turn of the loop.
-	 */
+	/* A large one takes a whole request in one turn of the loop. */
 	if (setsockopt(d->fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)) ==
 		-1 ||
 	    setsockopt(d->fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)) == -1)

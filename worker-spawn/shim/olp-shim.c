@@ -154,6 +154,27 @@ limit(int what, uint64_t value, const char *step)
 		fail(step);
 }
 
+/* Nothing that olpd was started with: where it was given more, a client is not.
+ */
+static void
+usual_limits(void)
+{
+	struct rlimit rl;
+
+	limit(RLIMIT_CORE, 0, "limit cores");
+	limit(RLIMIT_NICE, 0, "limit nice");
+	limit(RLIMIT_RTPRIO, 0, "limit real time");
+	limit(RLIMIT_MSGQUEUE, LIM_RUN_MSGQUEUE, "limit queues");
+	limit(RLIMIT_MEMLOCK, LIM_RUN_MEMLOCK, "limit locked memory");
+	/* Without one, memory is laid out the old way, easier to guess. */
+	if (getrlimit(RLIMIT_STACK, &rl) == -1)
+		fail("limit stack");
+	if (rl.rlim_cur > LIM_RUN_STACK)
+		rl.rlim_cur = LIM_RUN_STACK;
+	if (setrlimit(RLIMIT_STACK, &rl) == -1)
+		fail("limit stack");
+}
+
 /* Limits after ids: NPROC counts what the id has, which was worker-spawn's. */
 static void
 ids_and_limits(void)
@@ -173,7 +194,7 @@ ids_and_limits(void)
 	limit(RLIMIT_NOFILE, arg[A_FILES], "limit descriptors");
 	limit(RLIMIT_FSIZE, arg[A_FSIZE], "limit file size");
 	limit(RLIMIT_DATA, arg[A_DATA], "limit memory");
-	limit(RLIMIT_CORE, 0, "limit cores");
+	usual_limits();
 }
 
 static void
