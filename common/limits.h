@@ -155,7 +155,6 @@
 #define LIM_HTTPD_ANSWER 16777216     /* bytes of an answer that is not streamed; 3 million words */
 #define LIM_HTTPD_HELD 268435456      /* bytes of bodies and unstreamed answers, all keys together ... */
 #define LIM_HTTPD_HELD_KEY 67108864   /* ... and of one key; a configured body of more counts as the bound */
-#define LIM_HTTPD_BLOCK 131072        /* bytes from which memory goes back to the kernel as soon as it is free */
 #define LIM_HTTPD_AUTHS 256           /* AUTH messages unanswered; further ones wait here, not in the channel */
 #define LIM_HTTPD_PEM 1048576         /* bytes of a certificate chain or key */
 #define LIM_HTTPD_STATUS 8            /* status reports being written */

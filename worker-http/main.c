@@ -8,11 +8,9 @@
 #include <sys/resource.h>
 
 #include <jansson.h>
-#include <malloc.h>
 #include <stdlib.h>
 
 #include "common/chan.h"
-#include "common/limits.h"
 #include "common/log.h"
 #include "common/worker.h"
 #include "worker-http/cage.h"
@@ -45,13 +43,6 @@ acquire(void)
 	rl.rlim_cur = rl.rlim_max;
 	if (setrlimit(RLIMIT_NOFILE, &rl) == -1)
 		fatal("setrlimit");
-	/*
-	 * Bodies come and go: each large block is its own mapping and is given
-	 * back.  By itself malloc would keep ever larger ones in its heap.
-	 */
-	if (mallopt(M_MMAP_THRESHOLD, LIM_HTTPD_BLOCK) != 1)
-		log_debug(
-		    "mallopt: not this malloc's to do"); /* a sanitizer's */
 	json_object_seed(0);
 	arc4random_buf(&one, 1);
 	return (0);

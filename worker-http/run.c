@@ -781,10 +781,11 @@ run_h_failed(struct chan *c, struct msg *msg)
 			job_refused(j, err);
 		return (0);
 	}
-	if (r->end == RUN_GOES) {
+	/* The end of its output may have been seen first; worker-spawn knows
+	 * better what that meant. */
+	if (r->end != RUN_STOPPED && !r->forced) {
 		r->err = err;
-		r->forced =
-		    1; /* worker-spawn knows better than the client's output */
+		r->forced = 1;
 		r->retry_s = m->retry_s;
 		detail_set(r, m->detail, strlen(m->detail));
 		run_finish(r, RUN_FAILED);

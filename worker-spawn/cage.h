@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
-/* olpd-spawn's cage; apart from its main(), so that tests can take its place. */
+/* olpd-spawn's cage; apart from its main(), so that tests can take its place.
+ */
 #ifndef OLP_SPAWN_CAGE_H
 #define OLP_SPAWN_CAGE_H
 

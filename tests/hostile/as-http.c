@@ -6,12 +6,11 @@
  *
  *	link                    "link N": the pair's generation, 0: none
  *	send HEX [KIND,...]     "sent", or "error ERRNO"
- *	flood HEX COUNT [KIND,...]  COUNT times, reading along: "got N"; ended by
- *	                        EOF "eof N", or by silence "quiet N"
- *	stuff HEX COUNT FIRST [KIND,...]  as many as fit, reading nothing: "sent N";
- *	                        each has a number of its own, from FIRST, at byte 4
- *	recv MS                 "msg HEX NFDS", "none", or "eof"
- *	keep MS                 as recv, but keeps what descriptors came
+ *	flood HEX COUNT [KIND,...]  COUNT times, reading along: "got N"; ended
+ *by EOF "eof N", or by silence "quiet N" stuff HEX COUNT FIRST [KIND,...]  as
+ *many as fit, reading nothing: "sent N"; each has a number of its own, from
+ *FIRST, at byte 4 recv MS                 "msg HEX NFDS", "none", or "eof" keep
+ *MS                 as recv, but keeps what descriptors came
  */
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -35,7 +34,8 @@
 #include "worker-http/cage.h"
 
 #define FDS_MAX 253 /* the kernel's */
-#define SLOW "sleep:20000 say:x" /* to the scripted client, in the demo's place */
+#define SLOW                                                                   \
+	"sleep:20000 say:x" /* to the scripted client, in the demo's place */
 #define SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
 static int listeners[LIM_CONF_LISTENS];
@@ -85,7 +85,9 @@ without_mode(void)
 {
 	int fd = memfd(5, 0);
 
-	return (fchmod(fd, 0) == -1 || fcntl(fd, F_ADD_SEALS, SEALS) == -1 ? -1 : fd);
+	return (fchmod(fd, 0) == -1 || fcntl(fd, F_ADD_SEALS, SEALS) == -1
+		? -1
+		: fd);
 }
 
 static int
@@ -114,7 +116,8 @@ acquire(void)
 	kind("no-seal-shrink", memfd(5, SEALS & ~F_SEAL_SHRINK));
 	kind("no-seal-grow", memfd(5, SEALS & ~F_SEAL_GROW));
 	kind("no-seal-write", memfd(5, SEALS & ~F_SEAL_WRITE));
-	kind("future-write", memfd(5, (SEALS & ~F_SEAL_WRITE) | F_SEAL_FUTURE_WRITE));
+	kind("future-write",
+	    memfd(5, (SEALS & ~F_SEAL_WRITE) | F_SEAL_FUTURE_WRITE));
 	kind("write-only", again(memfd(5, SEALS), O_WRONLY));
 	kind("mode-0", without_mode());
 	kind("huge", memfd((size_t)LIM_RUN_INPUT + 1, SEALS));
@@ -147,7 +150,8 @@ fds_parse(char *text, int *fd)
 			continue;
 		if ((star = strchr(word, '*')) != NULL)
 			*star++ = '\0';
-		for (times = star == NULL ? 1 : atoi(star); times > 0 && n < FDS_MAX; times--)
+		for (times = star == NULL ? 1 : atoi(star);
+		     times > 0 && n < FDS_MAX; times--)
 			fd[n++] = kind_fd(word);
 	}
 	return (n);
@@ -184,7 +188,8 @@ put(size_t len, const int *fds, int nfds)
 		cm.align.cmsg_len = CMSG_LEN(sizeof(int) * (size_t)nfds);
 		memcpy(CMSG_DATA(&cm.align), fds, sizeof(int) * (size_t)nfds);
 	}
-	return (sendmsg(spawn, &mh, MSG_NOSIGNAL | MSG_DONTWAIT) == -1 ? -1 : 0);
+	return (
+	    sendmsg(spawn, &mh, MSG_NOSIGNAL | MSG_DONTWAIT) == -1 ? -1 : 0);
 }
 
 static int
@@ -204,7 +209,9 @@ get(int ms, int keep, int *nfds)
 		struct cmsghdr align;
 	} cm;
 	struct iovec iov = { packet, sizeof(packet) };
-	struct msghdr mh = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = cm.buf,
+	struct msghdr mh = { .msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = cm.buf,
 		.msg_controllen = sizeof(cm.buf) };
 	struct cmsghdr *c;
 	ssize_t n;
@@ -220,7 +227,8 @@ get(int ms, int keep, int *nfds)
 	if ((c = CMSG_FIRSTHDR(&mh)) != NULL)
 		*nfds = (int)((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
 	for (i = 0; i < *nfds && !keep; i++) {
-		memcpy(&fd, CMSG_DATA(c) + (size_t)i * sizeof(int), sizeof(int));
+		memcpy(
+		    &fd, CMSG_DATA(c) + (size_t)i * sizeof(int), sizeof(int));
 		close(fd);
 	}
 	return (n);
@@ -256,7 +264,8 @@ flood(int out, size_t len, long count, const int *fds, int nfds)
 
 	while (n != 0 && idle < 20 && (sent < count || got < count)) {
 		memcpy(packet, mine, len);
-		while (sent < count && sent < got + 1000 && put(len, fds, nfds) == 0)
+		while (sent < count && sent < got + 1000 &&
+		    put(len, fds, nfds) == 0)
 			sent++;
 		if ((n = get(100, 0, &none)) > 0)
 			for (got++; (n = get(0, 0, &none)) > 0; got++)
@@ -265,7 +274,11 @@ flood(int out, size_t len, long count, const int *fds, int nfds)
 			idle++;
 	}
 	free(mine);
-	dprintf(out, "%s %ld\n", n == 0 ? "eof" : got >= count ? "got" : "quiet", got);
+	dprintf(out, "%s %ld\n",
+	    n == 0             ? "eof"
+		: got >= count ? "got"
+			       : "quiet",
+	    got);
 }
 
 static void
@@ -276,9 +289,11 @@ stuff(int out, size_t len, long count, uint32_t first, const int *fds, int nfds)
 
 	for (sent = 0; sent < count; sent++, first++) {
 		be = __builtin_bswap32(first);
-		memcpy(packet + 7, &be, sizeof(be)); /* the low half of the first number */
+		memcpy(packet + 7, &be,
+		    sizeof(be)); /* the low half of the first number */
 		if (put(len, fds, nfds) == -1 &&
-		    (!(ready(POLLOUT, 2000) & POLLOUT) || put(len, fds, nfds) == -1))
+		    (!(ready(POLLOUT, 2000) & POLLOUT) ||
+			put(len, fds, nfds) == -1))
 			break;
 	}
 	dprintf(out, "sent %ld\n", sent);
@@ -294,7 +309,8 @@ command(int out, char *text)
 	for (i = 0; i < 5 && text != NULL; i++)
 		word[i] = strsep(&text, " ");
 	if (strcmp(word[0], "link") == 0)
-		dprintf(out, "link %llu\n", spawn == -1 ? 0ULL : (unsigned long long)generation);
+		dprintf(out, "link %llu\n",
+		    spawn == -1 ? 0ULL : (unsigned long long)generation);
 	else if (strcmp(word[0], "recv") == 0 && word[1] != NULL)
 		say_recv(out, atoi(word[1]), 0);
 	else if (strcmp(word[0], "keep") == 0 && word[1] != NULL)
@@ -313,7 +329,8 @@ command(int out, char *text)
 	} else if (strcmp(word[0], "stuff") == 0 && word[3] != NULL) {
 		len = hex_parse(word[1]);
 		nfds = fds_parse(word[4], fd);
-		stuff(out, len, atol(word[2]), (uint32_t)atol(word[3]), fd, nfds);
+		stuff(
+		    out, len, atol(word[2]), (uint32_t)atol(word[3]), fd, nfds);
 	} else
 		dprintf(out, "what?\n");
 }
@@ -351,7 +368,8 @@ start(void)
 	size_t i;
 
 	for (i = 0; i < nlisteners; i++)
-		event_add(event_new(worker_base(), listeners[i], EV_READ | EV_PERSIST, caller, NULL),
+		event_add(event_new(worker_base(), listeners[i],
+			      EV_READ | EV_PERSIST, caller, NULL),
 		    NULL);
 }
 

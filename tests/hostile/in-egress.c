@@ -29,15 +29,16 @@
 #define IPPROTO_MPTCP 262
 #endif
 
-static uint16_t port;        /* the provider's */
-static uint16_t other_port;  /* somebody else listens there */
-static pid_t other;          /* a process of the same user, as another egress is */
-static uint8_t secret[16] = "another's secret"; /* in its memory at this address */
+static uint16_t port;       /* the provider's */
+static uint16_t other_port; /* somebody else listens there */
+static pid_t other; /* a process of the same user, as another egress is */
+static uint8_t secret[16] =
+    "another's secret"; /* in its memory at this address */
 
-#define TRY(name, expr)         \
-	static long name(void)  \
-	{                       \
-		return (expr);  \
+#define TRY(name, expr)                                                        \
+	static long name(void)                                                 \
+	{                                                                      \
+		return (expr);                                                 \
 	}
 
 static char *const nobody[] = { NULL };
@@ -45,14 +46,17 @@ static char stack[4096];
 
 TRY(t_its_port, try_tcp("127.0.0.1", port))
 TRY(t_other_port, try_tcp("127.0.0.1", other_port))
-TRY(t_fastopen, try_fastopen(socket(AF_INET, SOCK_STREAM, 0), "127.0.0.1", other_port))
+TRY(t_fastopen,
+    try_fastopen(socket(AF_INET, SOCK_STREAM, 0), "127.0.0.1", other_port))
 TRY(t_raw, socket(AF_INET, SOCK_RAW, 1))
 TRY(t_sctp, socket(AF_INET, SOCK_STREAM, IPPROTO_SCTP))
 TRY(t_seqpacket, socket(AF_INET, SOCK_SEQPACKET, 0))
 TRY(t_unix, socket(AF_UNIX, SOCK_STREAM, 0))
 TRY(t_netlink, socket(AF_NETLINK, SOCK_RAW, 0))
 TRY(t_vsock, socket(AF_VSOCK, SOCK_STREAM, 0))
-TRY(t_bind, bind(socket(AF_INET, SOCK_STREAM, 0), (struct sockaddr *)&(struct sockaddr_in){ .sin_family = AF_INET }, 16))
+TRY(t_bind,
+    bind(socket(AF_INET, SOCK_STREAM, 0),
+	(struct sockaddr *)&(struct sockaddr_in){ .sin_family = AF_INET }, 16))
 TRY(t_listen, listen(socket(AF_INET, SOCK_STREAM, 0), 5))
 TRY(t_exec, execve("/bin/sh", nobody, nobody))
 TRY(t_open, open("/", O_RDONLY))
@@ -60,8 +64,8 @@ TRY(t_create, open("/x", O_CREAT | O_WRONLY, 0600))
 TRY(t_fork, fork())
 TRY(t_memfd, memfd_create("x", 0))
 TRY(t_mmap_exec,
-    mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) ==
-	    MAP_FAILED
+    mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+	MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED
 	? -1
 	: 0)
 TRY(t_kill, kill(other, SIGKILL))
@@ -75,7 +79,8 @@ TRY(t_prctl, syscall(SYS_prctl, 4, 1, 0, 0, 0))
 static long
 t_mptcp(void)
 {
-	struct sockaddr_in s = { .sin_family = AF_INET, .sin_port = htons(other_port) };
+	struct sockaddr_in s = { .sin_family = AF_INET,
+		.sin_port = htons(other_port) };
 	int fd = socket(AF_INET, SOCK_STREAM, IPPROTO_MPTCP);
 
 	s.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -85,7 +90,8 @@ t_mptcp(void)
 static long
 t_vm_readv(void)
 {
-	struct iovec here = { stack, sizeof(secret) }, there = { secret, sizeof(secret) };
+	struct iovec here = { stack, sizeof(secret) },
+		     there = { secret, sizeof(secret) };
 
 	return (process_vm_readv(other, &here, 1, &there, 1, 0));
 }
@@ -132,7 +138,8 @@ listen_somewhere(void)
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	s.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	if (bind(fd, (struct sockaddr *)&s, sizeof(s)) == -1 || listen(fd, 16) == -1 ||
+	if (bind(fd, (struct sockaddr *)&s, sizeof(s)) == -1 ||
+	    listen(fd, 16) == -1 ||
 	    getsockname(fd, (struct sockaddr *)&s, &len) == -1)
 		return (0);
 	return (ntohs(s.sin_port));
@@ -152,7 +159,8 @@ acquire(void)
 	(void)snprintf(text, sizeof(text), "%d", cage_landlock_abi());
 	tries_say("landlock-abi", text);
 	tries_run(tries, sizeof(tries) / sizeof(tries[0]), &egress_cage, port);
-	tries_say("other-egress", waitpid(other, NULL, WNOHANG) == 0 ? "alive" : "dead");
+	tries_say("other-egress",
+	    waitpid(other, NULL, WNOHANG) == 0 ? "alive" : "dead");
 	(void)kill(other, SIGKILL);
 	return (0);
 }

@@ -32,10 +32,10 @@ static int listener = -1; /* ours by right: CONF_LISTEN */
 static int spare = -1;    /* as the listener is once it is shut down */
 
 /* A try is one expression of what a process may ask for. */
-#define TRY(name, expr)         \
-	static long name(void)  \
-	{                       \
-		return (expr);  \
+#define TRY(name, expr)                                                        \
+	static long name(void)                                                 \
+	{                                                                      \
+		return (expr);                                                 \
 	}
 
 static char *const nobody[] = { NULL };
@@ -44,13 +44,18 @@ static char stack[4096];
 TRY(t_socket, socket(AF_INET, SOCK_STREAM, 0))
 TRY(t_socket_unix, socket(AF_UNIX, SOCK_STREAM, 0))
 TRY(t_socketpair, socketpair(AF_UNIX, SOCK_STREAM, 0, (int[2]){ 0, 0 }))
-TRY(t_connect, connect(listener, (struct sockaddr *)&(struct sockaddr_in){ .sin_family = AF_INET }, 16))
-TRY(t_bind, bind(listener, (struct sockaddr *)&(struct sockaddr_in){ .sin_family = AF_INET }, 16))
+TRY(t_connect,
+    connect(listener,
+	(struct sockaddr *)&(struct sockaddr_in){ .sin_family = AF_INET }, 16))
+TRY(t_bind,
+    bind(listener,
+	(struct sockaddr *)&(struct sockaddr_in){ .sin_family = AF_INET }, 16))
 TRY(t_listen, listen(listener, 5))
 TRY(t_exec, execve("/bin/sh", nobody, nobody))
 TRY(t_execveat, syscall(SYS_execveat, 3, "", nobody, nobody, AT_EMPTY_PATH))
 TRY(t_open, open("/", O_RDONLY))
-TRY(t_openat2, syscall(SYS_openat2, AT_FDCWD, "/", &(uint64_t[3]){ 0, 0, 0 }, 24))
+TRY(t_openat2,
+    syscall(SYS_openat2, AT_FDCWD, "/", &(uint64_t[3]){ 0, 0, 0 }, 24))
 TRY(t_creat, open("/x", O_CREAT | O_WRONLY, 0600))
 TRY(t_stat, syscall(SYS_statx, AT_FDCWD, "/", 0, 0, stack))
 TRY(t_unlink, unlink("/x"))
@@ -68,11 +73,12 @@ TRY(t_vm_readv, process_vm_readv(1, NULL, 0, NULL, 0, 0))
 TRY(t_pidfd_open, syscall(SYS_pidfd_open, 1, 0))
 TRY(t_pidfd_getfd, syscall(SYS_pidfd_getfd, 3, 0, 0))
 TRY(t_mmap_exec,
-    mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) ==
-	    MAP_FAILED
+    mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+	MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED
 	? -1
 	: 0)
-TRY(t_mprotect_exec, mprotect((void *)((uintptr_t)stack & ~4095UL), 4096, PROT_READ | PROT_EXEC))
+TRY(t_mprotect_exec,
+    mprotect((void *)((uintptr_t)stack & ~4095UL), 4096, PROT_READ | PROT_EXEC))
 TRY(t_pkey, syscall(SYS_pkey_mprotect, stack, 4096, PROT_EXEC, -1))
 TRY(t_personality, syscall(SYS_personality, 0x0400000))
 TRY(t_prctl, syscall(SYS_prctl, 4, 1, 0, 0, 0))
@@ -103,7 +109,10 @@ t_fastopen_msg(void)
 {
 	struct sockaddr_in s = { .sin_family = AF_INET, .sin_port = htons(22) };
 	struct iovec iov = { stack, 1 };
-	struct msghdr m = { .msg_name = &s, .msg_namelen = sizeof(s), .msg_iov = &iov, .msg_iovlen = 1 };
+	struct msghdr m = { .msg_name = &s,
+		.msg_namelen = sizeof(s),
+		.msg_iov = &iov,
+		.msg_iovlen = 1 };
 
 	s.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	return (sendmsg(spare, &m, MSG_FASTOPEN));
@@ -111,7 +120,8 @@ t_fastopen_msg(void)
 
 /* The next worker gets the same listener. */
 TRY(t_deaf, shutdown(listener, SHUT_RD))
-TRY(t_filter, setsockopt(listener, SOL_SOCKET, SO_LOCK_FILTER, &(int){ 1 }, sizeof(int)))
+TRY(t_filter,
+    setsockopt(listener, SOL_SOCKET, SO_LOCK_FILTER, &(int){ 1 }, sizeof(int)))
 TRY(t_device, setsockopt(listener, SOL_SOCKET, SO_BINDTODEVICE, "lo", 3))
 
 /* The channel was made by the master: the kernel gives a handle on it. */

@@ -45,10 +45,10 @@
 static uint16_t olpd_port;
 static unsigned int service, lo, hi; /* as /proc/self/uid_map has it */
 
-#define TRY(name, expr)         \
-	static long name(void)  \
-	{                       \
-		return (expr);  \
+#define TRY(name, expr)                                                        \
+	static long name(void)                                                 \
+	{                                                                      \
+		return (expr);                                                 \
 	}
 
 static char buf[4096];
@@ -98,9 +98,9 @@ group(unsigned int id)
 	return (setgroups(1, &g));
 }
 
-#define ID(tag, id)                     \
-	TRY(b_##tag, become(id))        \
-	TRY(o_##tag, owns(id))          \
+#define ID(tag, id)                                                            \
+	TRY(b_##tag, become(id))                                               \
+	TRY(o_##tag, owns(id))                                                 \
 	TRY(g_##tag, group(id))
 ID(own, lo + 2)
 ID(below, lo - 1)
@@ -235,7 +235,8 @@ host_proc(long (*f)(void))
 	return (umount2("/proc", MNT_DETACH) == -1 ? -2 : f());
 }
 
-/* Its own are there, by the numbers the host has for them; in NSpid those have two. */
+/* Its own are there, by the numbers the host has for them; in NSpid those have
+ * two. */
 static long
 see_host(void)
 {
@@ -245,12 +246,15 @@ see_host(void)
 	int fd, n;
 
 	while (d != NULL && (e = readdir(d)) != NULL) {
-		(void)snprintf(path, sizeof(path), "/proc/%s/status", e->d_name);
-		if (e->d_name[0] < '0' || e->d_name[0] > '9' || (fd = open(path, O_RDONLY)) == -1)
+		(void)snprintf(
+		    path, sizeof(path), "/proc/%s/status", e->d_name);
+		if (e->d_name[0] < '0' || e->d_name[0] > '9' ||
+		    (fd = open(path, O_RDONLY)) == -1)
 			continue;
 		text[read(fd, text, sizeof(text) - 1)] = '\0';
 		close(fd);
-		if ((at = strstr(text, "NSpid:")) != NULL && sscanf(at, "NSpid: %*d %d", &n) != 1)
+		if ((at = strstr(text, "NSpid:")) != NULL &&
+		    sscanf(at, "NSpid: %*d %d", &n) != 1)
 			return (0);
 	}
 	errno = ENOENT;
@@ -268,8 +272,8 @@ escape_chroot(void)
 {
 	int fd = open("/", O_RDONLY | O_DIRECTORY), i;
 
-	if (mount("t", PLACE, "tmpfs", 0, NULL) == -1 || syscall(SYS_chroot, PLACE) == -1 ||
-	    fchdir(fd) == -1)
+	if (mount("t", PLACE, "tmpfs", 0, NULL) == -1 ||
+	    syscall(SYS_chroot, PLACE) == -1 || fchdir(fd) == -1)
 		return (-1);
 	for (i = 0; i < 32; i++)
 		(void)!chdir("..");
@@ -307,7 +311,8 @@ lo_up(void)
 	close(fd);
 }
 
-/* Where the host's olpd-http listens: the harness has the port in its instance's name. */
+/* Where the host's olpd-http listens: the harness has the port in its
+ * instance's name. */
 static long
 host_port(void)
 {
@@ -361,7 +366,8 @@ master_pidfd(void)
 	socklen_t len = sizeof(int);
 	int fd = -1;
 
-	return (getsockopt(3, SOL_SOCKET, SO_PEERPIDFD, &fd, &len) == -1 ? -1 : fd);
+	return (
+	    getsockopt(3, SOL_SOCKET, SO_PEERPIDFD, &fd, &len) == -1 ? -1 : fd);
 }
 
 static long
@@ -388,7 +394,8 @@ master_ns(void)
 
 	if (fd == -1)
 		return (-1);
-	return (ioctl(fd, _IO(0xFF, 3), 0) == -1 ? ioctl(fd, _IO(0xFF, 4), 0) : 0);
+	return (
+	    ioctl(fd, _IO(0xFF, 3), 0) == -1 ? ioctl(fd, _IO(0xFF, 4), 0) : 0);
 }
 
 static long
@@ -417,12 +424,21 @@ TRY(s_keyctl, syscall(SYS_keyctl, 0, -3, 1))
 TRY(s_uring, syscall(SYS_io_uring_setup, 1, buf))
 TRY(s_iopl, syscall(SYS_iopl, 3))
 TRY(s_nice, nice(-5) == -1 ? -1 : 0)
-TRY(s_rt, sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){ .sched_priority = 1 }))
-TRY(s_oom, open("/proc/1/oom_score_adj", O_RDONLY) == -1 ? -1 : write(open("/proc/self/oom_score_adj", O_WRONLY), "-1000", 5))
+TRY(s_rt,
+    sched_setscheduler(
+	0, SCHED_FIFO, &(struct sched_param){ .sched_priority = 1 }))
+TRY(s_oom,
+    open("/proc/1/oom_score_adj", O_RDONLY) == -1
+	? -1
+	: write(open("/proc/self/oom_score_adj", O_WRONLY), "-1000", 5))
 TRY(s_mknod_tun, mknod(PLACE "/tun", S_IFCHR | 0600, makedev(10, 200)))
 TRY(s_x32, syscall(0x40000000 + 39))
 
-#define IDS(tag) { "become-" #tag, b_##tag }, { "chown-to-" #tag, o_##tag }, { "setgroups-" #tag, g_##tag }
+#define IDS(tag)                                                               \
+	{ "become-" #tag, b_##tag }, { "chown-to-" #tag, o_##tag },            \
+	{                                                                      \
+		"setgroups-" #tag, g_##tag                                     \
+	}
 /* clang-format off */
 static const struct try tries[] = {
 	IDS(own), IDS(below), IDS(above), IDS(user), IDS(http), IDS(service), IDS(egress), IDS(tui),

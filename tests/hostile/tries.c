@@ -71,14 +71,16 @@ one(const struct try *t, const struct cage *cage, uint16_t port)
 		(void)snprintf(text, sizeof(text), "%s",
 		    answer[1] == 0 ? "OPEN" : strerrorname_np(answer[1]));
 	else if (WIFSIGNALED(st))
-		(void)snprintf(text, sizeof(text), "SIG%s", sigabbrev_np(WTERMSIG(st)));
+		(void)snprintf(
+		    text, sizeof(text), "SIG%s", sigabbrev_np(WTERMSIG(st)));
 	else
 		(void)snprintf(text, sizeof(text), "NOT-TRIED");
 	tries_say(t->name, text);
 }
 
 void
-tries_run(const struct try *t, size_t n, const struct cage *cage, uint16_t connect_port)
+tries_run(const struct try *t, size_t n, const struct cage *cage,
+    uint16_t connect_port)
 {
 	size_t i;
 
@@ -90,7 +92,8 @@ tries_run(const struct try *t, size_t n, const struct cage *cage, uint16_t conne
 static struct sockaddr_in
 address(const char *addr, uint16_t port)
 {
-	struct sockaddr_in s = { .sin_family = AF_INET, .sin_port = htons(port) };
+	struct sockaddr_in s = { .sin_family = AF_INET,
+		.sin_port = htons(port) };
 
 	(void)inet_pton(AF_INET, addr, &s.sin_addr);
 	return (s);
@@ -111,5 +114,6 @@ try_fastopen(int fd, const char *addr, uint16_t port)
 	struct sockaddr_in s = address(addr, port);
 
 	return (fd == -1 ? -1
-			 : sendto(fd, "x", 1, MSG_FASTOPEN, (struct sockaddr *)&s, sizeof(s)));
+			 : sendto(fd, "x", 1, MSG_FASTOPEN,
+			       (struct sockaddr *)&s, sizeof(s)));
 }

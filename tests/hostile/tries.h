@@ -12,17 +12,21 @@
 
 struct cage;
 
-struct try {
+struct
+try {
 	const char *name;
 	long (*f)(void); /* -1 with errno: refused */
 };
 
-/* In each child first `cage`, at the place the master told; NULL: in it already, then with mounts of its own. */
-void tries_run(const struct try *, size_t n, const struct cage *, uint16_t connect_port);
+/* In each child first `cage`, at the place the master told; NULL: in it
+ * already, then with mounts of its own. */
+void tries_run(
+    const struct try *, size_t n, const struct cage *, uint16_t connect_port);
 void tries_say(const char *name, const char *answer);
 
 long try_tcp(const char *addr, uint16_t port); /* connects */
-long try_fastopen(int fd, const char *addr, uint16_t port); /* sends and connects in one */
+long try_fastopen(
+    int fd, const char *addr, uint16_t port); /* sends and connects in one */
 
 /* Messages that are of no interest here. */
 struct chan;

@@ -105,7 +105,10 @@ await test('hours and expiry', async () => {
   const t = d.key('kim', '--hours', `${hm(2)}-${hm(3)}`);
   const c = await ask(t);
   assert(c.status !== 200 && /outside_hours|clock_unsynchronised/.test(c.body), `${c.status} ${c.body}`);
-  const u = d.key('leo', '--expires', '2020-01-01');
+  assert(d.ctl('key', 'add', 'old', '--expires', '2020-01-01').code !== 0, 'a day that is past was taken');
+  const u = d.key('leo', '--expires', '2099-01-01');
+  fs.writeFileSync(file('leo'), fs.readFileSync(file('leo'), 'utf8').replace('2099', '2020'), { mode: 0o600 });
+  d.ctl('reload');
   const e = await ask(u);
   assert(/key_expired|clock_unsynchronised/.test(e.body), e.body);
 });
