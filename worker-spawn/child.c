@@ -260,7 +260,7 @@ bwrap_failed(struct child *c)
 
 /* Why there was no client, by what the runner told, never by an exit status. */
 static void
-judge_failure(struct child *c)
+judge_failure(struct child *c, int status)
 {
 	struct child_end *e = &c->end;
 
@@ -275,8 +275,10 @@ judge_failure(struct child *c)
 		    "exec of the client: %s", strerror(c->not_exec));
 		return;
 	}
-	if (c->killed && c->failed == 0)
-		return; /* who killed it knows why */
+	/* Who killed it knows why, unless it had failed already: its asker
+	 * sees the pipes close before we see it dead, and asks for its end. */
+	if (c->killed && c->failed == 0 && c->nsaid == 0 && WIFSIGNALED(status))
+		return;
 	if (c->failed == 0)
 		bwrap_failed(c);
 	e->err = child_no_room(c->failed) ? ERR_OVERLOADED : ERR_SANDBOX;
@@ -300,7 +302,7 @@ judge(struct child *c, int status)
 		    : 0;
 	}
 	if (!e->ran)
-		judge_failure(c);
+		judge_failure(c, status);
 }
 
 /* The namespace's first process is dead, so all of it is. */

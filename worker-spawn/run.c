@@ -295,7 +295,8 @@ on_gone(void *arg, const struct child_end *end)
 	if (r->stuck)
 		log_info(
 		    "run %" PRIu64 ": %s: gone at last", r->rq.run_id, r->key);
-	else if (!end->ran && !r->killed) {
+	else if (!end->ran &&
+	    (!r->killed || (r->why == ERR_OK && end->err != ERR_OK))) {
 		e = end->err == ERR_OK ? ERR_SANDBOX : end->err;
 		run_log(r, EV_RUN_END, err_name(e), NULL, end->detail);
 		run_failed(r, e, end->detail);

@@ -99,7 +99,7 @@ const steps = [
   ['old root', 'umount', 1, /bwrap: /],
   ['host name', 'sethostname', 1, /bwrap: .*hostname/i],
   ['session', 'setsid', 1, /bwrap: .*setsid/i],
-  ['capabilities of bwrap', 'capset', 1, /bwrap: .*cap/i],
+  ['capabilities of bwrap', 'capset', 1, /bwrap: .*cap|drop capabilities: /i],
   ['listener: socket', 'socket', 97, /listener: Address family|bwrap: loopback/],
   ['listener: bind', 'bind', 13, /listener: Permission denied|bwrap: loopback/],
   ['listener: listen', 'listen', 13, /listener: Permission denied/],
@@ -202,7 +202,7 @@ const inSpawn = [
 for (const [call, error, said] of inSpawn)
   await test(`worker-spawn: ${call} refused: no client, sandbox_unavailable, the journal names it`, async () => {
     const mark = full.log.length;
-    const pid = full.worker('olpd-spawn');
+    const pid = full.worker('olpd-spawn-real');
     tree1.inSpawn(call, error);
     process.kill(pid, 'SIGKILL');
     await until('told', () => full.log.slice(mark).some((l) => said.test(l) && !l.includes('signal 9')), 15000);
@@ -218,7 +218,7 @@ await full.stop();
 await partial.stop();
 
 // The master's position, and a machine without a thing: a daemon each, side by side.
-async function machine(name, script, said) {
+async function machine(name, script, said, started = async () => {}) {
   const t = tree();
   fs.renameSync(t.olpd, `${t.olpd}-real`);
   set(t.olpd, `none 0 ${t.olpd}-real`);
@@ -229,6 +229,7 @@ async function machine(name, script, said) {
   const token = d.key('member');
   await d.launch({ program: t.program, wait: false });
   try {
+    await started(d);
     await until('it answers or ends', async () => d.exited || (await d.request({ path: '/health', ms: 1000 }).catch(() => null))?.status === 200, 15000, 50);
     if (!d.exited) {
       const ms = await closed(d, token, name);
@@ -241,8 +242,13 @@ async function machine(name, script, said) {
 }
 const wrapped = (call, error) => (t) => { set(t.olpd, `${call} ${error} ${t.olpd}-real`); return `#!/bin/sh\nexec ${t.olpd} "$@"\n`; };
 await test('no user namespaces on this machine', () => machine('max_user_namespaces 0', (t) => `#!/bin/sh
-exec unshare -U --map-users=0,0,2000000000 --map-groups=0,0,2000000000 sh -c 'echo 0 >/proc/sys/user/max_user_namespaces && exec ${t.olpd} "$@"' olpd "$@"
-`, /olpd-spawn.*(clone|namespace)/), 60000);
+exec unshare -U sh -c 'until grep -q . /proc/self/uid_map; do sleep 0.02; done
+exec sh -c "echo 0 >/proc/sys/user/max_user_namespaces && exec ${t.olpd} \\"\\$@\\"" olpd "$@"' olpd "$@"
+`, /olpd-spawn.*(clone|namespace)/, async (d) => {
+  const own = fs.readlinkSync('/proc/self/ns/user');
+  await until('its user namespace', () => fs.readlinkSync(`/proc/${d.proc.pid}/ns/user`) !== own, 5000);
+  for (const m of ['gid_map', 'uid_map']) fs.writeFileSync(`/proc/${d.proc.pid}/${m}`, '0 0 4294967295');
+}), 60000);
 await test('no bwrap on this machine', () => machine('bwrap missing', (t) => {
   fs.mkdirSync(path.join(t.dir, 'top'));
   execFileSync('mknod', [path.join(t.dir, 'top/bwrap'), 'c', '0', '0']);

@@ -2,6 +2,7 @@
 // The maps are true: each law has tests and a patch that breaks it, each case
 // a test or the work that will bring it, each sentence of the security page a
 // test, each limit a line on the limits page.  Nothing is run here.
+import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { assert, equal, finish, root, test } from '../lib/olp.mjs';
@@ -34,6 +35,11 @@ await test('each law has a test and a patch that breaks it, and all of them exis
     if (!c.test || !c.mutant) bad.push(`law ${i} has ${c.test} tests and ${c.mutant} patches`);
   }
   equal(Object.keys(count).filter((l) => !(l >= 1 && l <= 10)), [], 'laws that there are not:');
+  equal(bad, []);
+});
+
+await test('each patch applies to the tree as it is', () => {
+  const bad = patches.filter((f) => spawnSync('patch', ['-p1', '-s', '-f', '--dry-run', '-d', root, '-i', path.join(root, 'tests/laws', f)]).status !== 0);
   equal(bad, []);
 });
 
