@@ -156,8 +156,9 @@ START_TEST(numbers)
 		"presence_penalty", "top_logprobs", "seed", "min_p",
 		"repetition_penalty", "top_k" };
 	static const char *const values[] = { "1e999", "-1e999", "-0", "-0.0",
-		"11111111111111111111111111111111111111111111111111111111111111"
-		"11111111111",
+		("1111111111111111111111111111111111111111111111111111111111111"
+		 "1"
+		 "11111111111"),
 		"\"1\"", "true", "[]", "{}" };
 	char members[256], digits[512];
 	size_t i, k;
