@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "common/cage.h"
+#include "common/host/mounts.h"
 #include "common/provider/provider.h"
 #include "worker-spawn/cgroup.h"
 #include "worker-spawn/child.h"
@@ -31,32 +32,39 @@ static struct event_base *base;
 static struct child *child;
 static int alive;
 
-static void
-bind_to(const char *from, const char *to, int file)
-{
-	int fd;
-
-	if (file && (fd = open(to, O_CREAT | O_WRONLY | O_CLOEXEC, 0444)) != -1)
-		close(fd);
-	if (!file && mkdir(to, 0755) == -1)
-		err(1, "mkdir %s", to);
-	if (mount(from, to, NULL, MS_BIND | MS_REC, NULL) == -1)
-		err(1, "bind %s", from);
-}
-
-/* What worker-spawn sees of it (master/nsroom.c). */
+/* What worker-spawn sees of it (master/nsroom.c): a small tree of mounts. */
 static void
 view(const char *libexec, const char *stub)
 {
-	if (unshare(CLONE_NEWNS) == -1 ||
-	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == -1 ||
-	    mount("olp", "/run", "tmpfs", 0, "mode=0755") == -1 ||
-	    mkdir("/run/olpd", 0755) == -1 || mkdir(VIEW_HOME, 0755) == -1 ||
-	    mkdir(VIEW_TMP, 0755) == -1 || mkdir(VIEW_PROVIDER, 0755) == -1)
-		err(1, "view");
-	bind_to("/usr/bin/bwrap", VIEW_BWRAP, 1);
-	bind_to(libexec, VIEW_LIBEXEC, 0);
-	bind_to(stub, VIEW_PROVIDER "/demo", 1);
+	static const char *const dirs[] = { "usr", "etc", "dev", "proc", "tmp",
+		"run", "run/olpd", "run/olpd/libexec", "run/olpd/provider",
+		"run/olpd/home", "run/olpd/tmp", NULL };
+	static const char *const links[][2] = { { "usr/lib", "lib" },
+		{ "usr/lib64", "lib64" }, { "usr/bin", "bin" } };
+	static const char *const devs[] = { "null", "zero", "full", "random",
+		"urandom", "tty", NULL };
+	char from[32], top[] = "/tmp/bench-floor.XXXXXX";
+	int i, r;
+
+	if (mkdtemp(top) == NULL || unshare(CLONE_NEWNS) == -1)
+		err(1, "%s", top);
+	r = mounts_begin(top);
+	for (i = 0; r == 0 && dirs[i] != NULL; i++)
+		r = mounts_mkdir(dirs[i]);
+	for (i = 0; r == 0 && i < 3; i++)
+		r = mounts_link(links[i][0], links[i][1]);
+	for (i = 0; r == 0 && devs[i] != NULL; i++) {
+		(void)snprintf(from, sizeof(from), "/dev/%s", devs[i]);
+		r = mounts_device(from, from + 1);
+	}
+	if (r == -1 || mounts_dir("/usr", "usr") == -1 ||
+	    mounts_dir(libexec, "run/olpd/libexec") == -1 ||
+	    mounts_file("/etc/ld.so.cache", "etc/ld.so.cache") == -1 ||
+	    mounts_file("/usr/bin/bwrap", "run/olpd/bwrap") == -1 ||
+	    mounts_file(stub, "run/olpd/provider/demo") == -1 ||
+	    mounts_fs("proc", "proc", MS_NOSUID, NULL) == -1 ||
+	    mounts_end() == -1)
+		errx(1, "view: %s", mounts_failed());
 }
 
 static void
