@@ -132,8 +132,8 @@ run(uint32_t uid, const char *prompt, struct cgroups *groups)
 	int64_t began = now_us(), took;
 
 	spec.launch->environment(&(struct launch_run){ .model = "demo" }, &env);
-	if ((child = child_start(base, groups, &spec, &ops, NULL, &out, &error,
-		 &step)) == NULL)
+	if ((child = child_start(
+		 base, groups, &spec, &ops, NULL, &out, &error, &step)) == NULL)
 		err(1, "%s", step);
 	alive = 1;
 	child_go(child);

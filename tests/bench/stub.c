@@ -70,6 +70,7 @@ main(void)
 	else
 		for (i = 0; i < 20; i++)
 			puts("{\"type\":\"text\",\"text\":\"word \"}");
-	puts("{\"type\":\"usage\",\"in\":1,\"out\":20}\n{\"type\":\"stop\",\"reason\":\"end\"}");
+	puts("{\"type\":\"usage\",\"in\":1,\"out\":20}\n{\"type\":\"stop\","
+	     "\"reason\":\"end\"}");
 	return (0);
 }

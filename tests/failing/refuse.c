@@ -32,9 +32,9 @@ static volatile char text[256] = "REFUSE-WHAT";
 static const struct {
 	const char *name;
 	uint32_t nr;
-	int arg;         /* index of the argument to look at */
-	uint32_t value;  /* which it must have, ANY: whatever it is */
-	int bit;         /* it is enough that it has this bit */
+	int arg;        /* index of the argument to look at */
+	uint32_t value; /* which it must have, ANY: whatever it is */
+	int bit;        /* it is enough that it has this bit */
 } calls[] = {
 	{ "mount", SYS_mount, 0, ANY, 0 },
 	{ "pivot_root", SYS_pivot_root, 0, ANY, 0 },
@@ -92,23 +92,25 @@ filter(const char *name, int error)
 	code[n++] = (struct sock_filter){ BPF_JMP | BPF_JEQ | BPF_K, 0,
 		calls[i].value == ANY ? 1 : 3, calls[i].nr };
 	if (calls[i].value != ANY) {
-		code[n++] = (struct sock_filter){ BPF_LD | BPF_W | BPF_ABS, 0,
-			0,
-			(uint32_t)(offsetof(struct seccomp_data, args) +
-			    8 * (size_t)calls[i].arg) };
-		code[n++] = (struct sock_filter){ (uint16_t)(BPF_JMP | BPF_K |
-						      (calls[i].bit ? BPF_JSET
-								    : BPF_JEQ)),
-			0, 1, calls[i].value };
+		code[n++] =
+		    (struct sock_filter){ BPF_LD | BPF_W | BPF_ABS, 0, 0,
+			    (uint32_t)(offsetof(struct seccomp_data, args) +
+				8 * (size_t)calls[i].arg) };
+		code[n++] = (struct sock_filter){
+			(uint16_t)(BPF_JMP | BPF_K |
+			    (calls[i].bit ? BPF_JSET : BPF_JEQ)),
+			0, 1, calls[i].value
+		};
 	}
 	code[n++] = (struct sock_filter){ BPF_RET | BPF_K, 0, 0,
 		SECCOMP_RET_ERRNO | (uint32_t)error };
-	code[n++] = (struct sock_filter){ BPF_RET | BPF_K, 0, 0,
-		SECCOMP_RET_ALLOW };
+	code[n++] =
+	    (struct sock_filter){ BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW };
 	prog.len = n;
 	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog) == -1 &&
 	    (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == -1 ||
-		syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog) == -1)) {
+		syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &prog) ==
+		    -1)) {
 		dprintf(2, "refuse: seccomp: %s\n", strerror(errno));
 		_exit(125);
 	}
