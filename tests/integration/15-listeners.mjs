@@ -31,7 +31,7 @@ listen on socket "${d.dir}/api.sock" mode 0666\n`);
   const token = d.key('a', '--providers', 'demo');
   const ca = fs.readFileSync(path.join(c, 'ca.pem'));
   const over = {
-    tls: (t) => get(https, { host: 'localhost', port: tls, ca, method: 'POST', path: '/v1/chat/completions', headers: heads(t) }, chat),
+    tls: (t) => get(https, { host: '127.0.0.1', servername: 'localhost', port: tls, ca, method: 'POST', path: '/v1/chat/completions', headers: heads(t) }, chat),
     unix: (t) => get(http, { socketPath: `${d.dir}/api.sock`, method: 'POST', path: '/v1/chat/completions', headers: heads(t) }, chat),
   };
   for (const [name, ask] of Object.entries(over)) {
@@ -48,7 +48,7 @@ listen on socket "${d.dir}/api.sock" mode 0666\n`);
     s.write('GET /health HTTP/1.1\r\nHost: x\r\n\r\n');
   });
   assert(!raw.includes('200'), raw);
-  await assertRejects(get(https, { host: 'localhost', port: tls, ca, maxVersion: 'TLSv1.1', minVersion: 'TLSv1', path: '/health' }));
+  await assertRejects(get(https, { host: '127.0.0.1', servername: 'localhost', port: tls, ca, maxVersion: 'TLSv1.1', minVersion: 'TLSv1', path: '/health' }));
   await d.stop();
   assert(!fs.existsSync(`${d.dir}/api.sock`), 'the socket is left');
 });

@@ -7,14 +7,21 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Olpd, asRoot, assert, equal, finish, test, until } from '../lib/olp.mjs';
+import { Olpd, asRoot, assert, build, equal, finish, root, tempDir, test, until } from '../lib/olp.mjs';
 
 if (asRoot) {
   const name = 'olpd-test-user';
   spawnSync('userdel', ['-r', name], { stdio: 'ignore' });
   execFileSync('useradd', ['-m', '-s', '/bin/sh', name]);
-  const r = spawnSync('setpriv', ['--reuid', name, '--regid', name, '--init-groups', process.execPath,
-    fileURLToPath(import.meta.url)], { stdio: 'inherit', env: { ...process.env, HOME: `/home/${name}`, TMPDIR: '/tmp' }, cwd: '/' });
+  // The tree may be where nobody else can look: /root, for instance.
+  const copy = tempDir('user');
+  fs.mkdirSync(path.join(copy, 'build/tests'), { recursive: true });
+  for (const what of ['lib', 'integration', 'modelapi']) fs.cpSync(path.join(root, 'tests', what), path.join(copy, 'tests', what), { recursive: true });
+  for (const what of ['sbin', 'libexec', 'tests/fake-cli']) execFileSync('cp', ['-a', path.join(build, what), path.join(copy, 'build', what)]);
+  const self = path.join(copy, 'tests/integration', path.basename(fileURLToPath(import.meta.url)));
+  const r = spawnSync('setpriv', ['--reuid', name, '--regid', name, '--init-groups', process.execPath, self], { stdio: 'inherit',
+    env: { ...process.env, HOME: `/home/${name}`, TMPDIR: '/tmp', OLP_BUILD: path.join(copy, 'build') }, cwd: '/' });
+  fs.rmSync(copy, { recursive: true, force: true });
   execFileSync('userdel', ['-r', name], { stdio: 'ignore' });
   process.exit(r.status ?? 1);
 }
