@@ -10,7 +10,7 @@ import path from 'node:path';
 import { Olpd, asRoot, assert, build, certs, equal, finish, freePort, root, sleep, tempDir, test, until } from '../lib/olp.mjs';
 
 const get = (mod, o, body) => new Promise((yes, no) => {
-  const r = mod.request({ agent: false, ...o }, (res) => {
+  const r = mod.request({ agent: false, host: '127.0.0.1', ...o }, (res) => {
     const parts = [];
     res.on('data', (b) => parts.push(b)).on('end', () => yes({ status: res.statusCode, body: Buffer.concat(parts).toString() }));
   });
