@@ -35,7 +35,7 @@ MSG_STRUCT(out_refused);
 	F(BOOL, opened,     0)            /* a request went, or may have gone, to the provider */ \
 	F(U32,  requests,   0)                                                   \
 	F(U32,  status,     0)            /* HTTP status of the last answer, 0: none came */ \
-	F(BOOL, complete,   0)            /* the last answer arrived whole */    \
+	F(BOOL, complete,   0)            /* the last answer came whole, by its provider's own word where it has one */ \
 	F(U32,  err,        0)            /* ERR_OK, ERR_UNREACHABLE, ERR_PROVIDER_CUT, ERR_BROKER ... */ \
 	F(U32,  retry_s,    0)            /* the provider's Retry-After, 0: none */ \
 	F(U64,  reset_at,   0)            /* unix seconds at which a limit resets, 0: unknown */ \

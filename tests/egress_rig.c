@@ -507,6 +507,26 @@ rig_read(int fd, size_t *len)
 }
 
 int
+rig_comes(int fd, const char *text)
+{
+	char buf[8192];
+	ssize_t n = 0;
+	int ms;
+
+	for (ms = 0; ms < RIG_WAIT && n >= 0; ms += 10) {
+		n = recv(fd, buf, sizeof(buf), MSG_PEEK | MSG_DONTWAIT);
+		if (n > 0 && memmem(buf, (size_t)n, text, strlen(text)) != NULL)
+			return (1);
+		if (n == 0)
+			break;
+		if (n == -1 && errno == EAGAIN)
+			n = 0;
+		usleep(10000);
+	}
+	return (0);
+}
+
+int
 rig_is_closed(int fd, int ms)
 {
 	char c;

@@ -111,6 +111,8 @@ int rig_ask(uint16_t port, const char *text);
  */
 char *rig_read(int fd, size_t *len);
 int rig_is_closed(int fd, int ms);
+/* Does this come, before an end? What has come stays to be read. */
+int rig_comes(int fd, const char *text);
 /*
  * A request that is in order, for rig_run(run_id), with these further field
  * lines. Static.

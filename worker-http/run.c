@@ -393,8 +393,7 @@ run_judge(struct run *r)
 
 /*
  * The client's word for a whole answer is not enough where a broker saw what
- * came.  When that was no answer at all, whose fault it is shows at the end
- * of the run.
+ * came.  When that was not one, whose fault it is shows at the end of the run.
  */
 static int
 run_believed(struct run *r)
@@ -402,11 +401,15 @@ run_believed(struct run *r)
 	const struct msg_out_closed *o = r->out;
 	enum olp_err up;
 
-	if (o == NULL || (o->opened && o->status >= 200 && o->status <= 299))
+	if (o == NULL ||
+	    (o->opened && o->complete && o->status >= 200 && o->status <= 299))
 		return (1);
 	up = answer_upstream(o->status);
 	r->end = RUN_FAILED;
-	r->err = up != ERR_OK ? up : r->refused ? ERR_BROKER : ERR_CLIENT_ODD;
+	r->err = up != ERR_OK            ? up
+	    : r->refused                 ? ERR_BROKER
+	    : o->err == ERR_PROVIDER_CUT ? ERR_PROVIDER_CUT
+					 : ERR_CLIENT_ODD;
 	run_kill(r);
 	if (r->err != ERR_CLIENT_ODD)
 		run_report(r, r->err);

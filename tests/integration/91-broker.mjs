@@ -349,6 +349,17 @@ function clientsOf() {
   return d.clients().filter((p) => { try { return fs.statSync(`/proc/${p}`).uid === uid; } catch { return false; } });
 }
 
+// ------------------------------------------------------------- false words
+
+for (const stream of [true, false])
+  await test(`a client that leaves its provider's answer and claims a whole one is not believed${stream ? ', in a stream' : ''}`, async () => {
+    const c = d.chat(token, `tcp tx:${wire(req({ body: body({ messages: user('[[words:9]][[pace:1000]]SLOW') }) }))} rx:500 say:half`, { stream });
+    await c.end;
+    if (stream) equal([c.status, c.fault?.code, c.finish, c.done], [200, 'client_unexpected', undefined, false], c.text);
+    else equal([c.status, c.json?.error?.code], [502, 'client_unexpected'], c.body);
+    table.push({ name: 'claims an answer it did not wait for', client: '200', caller: stream ? 'in-stream error' : '502', ms: c.ms, reason: 'client_unexpected' });
+  });
+
 // ------------------------------------------------------------------ amounts
 
 const egress = () => d.worker('olpd-egress');

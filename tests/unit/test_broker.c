@@ -347,6 +347,33 @@ START_TEST(test_cut)
 }
 END_TEST
 
+/* The provider's word is what counts: a client that has it need not wait for
+ * the end of the body. */
+START_TEST(test_ended_stream)
+{
+	static const char *const words[] = {
+		"data: {\"type\":\"message_stop\"}\n\n",
+		"data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":"
+		"\"end_turn\"},\"usage\":{\"output_tokens\":1}}\n\n",
+		"data: {\"type\":\"message_delta\",\"delta\":{},\"usage\":{"
+		"\"output_tokens\":1}}\n\n",
+	};
+	int client;
+	SSL *up = rig_exchange(&rig, 1, &client);
+	char buf[512];
+
+	(void)snprintf(buf, sizeof(buf),
+	    "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+	    "Transfer-Encoding: chunked\r\n\r\n%zx\r\n%s\r\n",
+	    strlen(words[_i]), words[_i]);
+	rig_up_write(up, buf);
+	ck_assert(rig_comes(client, "\n\n\r\n"));
+	ck_assert_int_eq(rig_close(&rig, 1).complete, _i != 2);
+	rig_up_close(up, 0);
+	close(client);
+}
+END_TEST
+
 /* A stream whose framing ends in order, but not the provider's word. */
 START_TEST(test_unended_stream)
 {
@@ -720,6 +747,7 @@ main(void)
 	tcase_add_loop_test(tc, test_odd_answer, 0, N(odd));
 	tcase_add_test(tc, test_interim);
 	tcase_add_loop_test(tc, test_cut, 0, N(cuts));
+	tcase_add_loop_test(tc, test_ended_stream, 0, 3);
 	tcase_add_test(tc, test_unended_stream);
 	tcase_add_loop_test(tc, test_refused, 0, N(bad));
 	tcase_add_test(tc, test_ignored);

@@ -747,6 +747,38 @@ START_TEST(provider_statuses)
 }
 END_TEST
 
+/* A client that left its provider's answer in the middle has no whole one. */
+START_TEST(answer_not_seen_whole)
+{
+	static const struct {
+		enum olp_err err;
+		const char *code;
+	} t[] = {
+		{ ERR_OK, "client_unexpected" },
+		{ ERR_PROVIDER_CUT, "provider_cut" },
+	};
+	struct msg_out_closed m = {
+		.opened = 1, .requests = 1, .status = 200, .err = t[_i / 2].err
+	};
+	struct rig_run run;
+	int fd, stream = _i & 1;
+
+	rig_egress(&rig, 1);
+	fd = ask_started(&run, "x", stream, 1);
+	rig_say_answer(&run, "half");
+	m.run_id =
+	    rig_expect(rig.egress, MT_OUT_CLOSE)->body.m_OUT_CLOSE.run_id;
+	rig_send(rig.egress, MT_OUT_CLOSED, &m, NULL, 0);
+	rig_expect_kill(&rig, &run);
+	rig_run_exited(&rig, &run);
+	if (stream)
+		expect_text(fd, t[_i / 2].code);
+	else
+		rig_expect_error(fd, 502, t[_i / 2].code);
+	close(fd);
+}
+END_TEST
+
 /* Usage is egress's, and the last byte waits for it. */
 START_TEST(usage_is_egress_own)
 {
@@ -892,6 +924,7 @@ suite(void)
 	tcase_add_loop_test(t, spawn_says_lost, 0, 2);
 	tcase_add_test(t, broker_refuses);
 	tcase_add_test(t, provider_statuses);
+	tcase_add_loop_test(t, answer_not_seen_whole, 0, 4);
 	tcase_add_test(t, usage_is_egress_own);
 	tcase_add_test(t, egress_is_silent);
 	tcase_add_test(t, breaches);

@@ -63,6 +63,9 @@ relay_free(struct relay *rl)
 		sum->out_tokens += u->out_tokens;
 		sum->cache_read_tokens += u->cache_read_tokens;
 		sum->cache_write_tokens += u->cache_write_tokens;
+		/* A client may have its whole answer before we see the body's
+		 * end. */
+		rl->x->run->complete |= u->ended;
 	}
 	rl->x->relay = NULL;
 	tap_free(rl->tap);
@@ -108,8 +111,7 @@ relay_done(struct relay *rl)
 	 * A stream that ends in order but without the provider's word for it is
 	 * not whole.
 	 */
-	x->run->complete = x->run->status != 200 || !tap_is_stream(rl->tap) ||
-	    tap_usage(rl->tap)->ended;
+	x->run->complete = x->run->status != 200 || !tap_is_stream(rl->tap);
 	if (rl->head->framing != HTTP_NO_BODY)
 		http_put_last_chunk(bufferevent_get_output(x->client));
 	relay_free(rl);
