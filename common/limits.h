@@ -239,7 +239,7 @@
 #define LIM_LOAD_MS 100                 /* changes within are told as one LOAD */
 
 /* The functional probe (worker-spawn/probe.c). */
-#define LIM_PROBE_S 5                   /* both runs of it; READY must be said within LIM_SETUP_S */
+#define LIM_PROBE_S 5                   /* both runs of the first, since READY must be said within LIM_SETUP_S; later LIM_RUN_EXEC_S */
 #define LIM_PROBE_OUT 16384             /* bytes of a report; it has 5000 */
 #define LIM_PROBE_RETRY_S 5             /* first pause after a failed probe, doubling ... */
 #define LIM_PROBE_RETRY_MAX_S 300       /* ... up to this */

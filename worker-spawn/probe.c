@@ -45,7 +45,7 @@ struct probe {
 	struct spawn *sp;
 	void (*told)(struct spawn *);
 	struct prober who[ROLES];
-	int busy;
+	int busy, first; /* first: READY is still to be said */
 	struct event *deadline, *again;
 	unsigned int pause_s;
 };
@@ -93,15 +93,10 @@ prober_close(struct prober *w)
 	w->out = w->listener = -1;
 }
 
-/*
- * Tell what is new, end both, and try again by itself while there is no sandbox
- * at all.
- */
 static void
-finish(struct probe *p, const struct posture *found)
+end_both(struct probe *p)
 {
-	int r, news = memcmp(&p->sp->posture, found, sizeof(*found)) != 0;
-	struct timeval pause = { 0, 0 };
+	int r;
 
 	p->busy = 0;
 	event_del(p->deadline);
@@ -110,16 +105,32 @@ finish(struct probe *p, const struct posture *found)
 		if (p->who[r].child != NULL)
 			child_kill(p->who[r].child);
 	}
+}
+
+static void
+try_later(struct probe *p)
+{
+	struct timeval pause = { 0, 0 };
+
+	p->pause_s = p->pause_s == 0 ? LIM_PROBE_RETRY_S : p->pause_s * 2;
+	if (p->pause_s > LIM_PROBE_RETRY_MAX_S)
+		p->pause_s = LIM_PROBE_RETRY_MAX_S;
+	pause.tv_sec = p->pause_s;
+	event_add(p->again, &pause);
+}
+
+/* Tell what is new; try again by itself while there is no sandbox at all. */
+static void
+finish(struct probe *p, const struct posture *found)
+{
+	int news = memcmp(&p->sp->posture, found, sizeof(*found)) != 0;
+
+	end_both(p);
 	p->sp->posture = *found;
-	if (!found->available) {
-		p->pause_s =
-		    p->pause_s == 0 ? LIM_PROBE_RETRY_S : p->pause_s * 2;
-		if (p->pause_s > LIM_PROBE_RETRY_MAX_S)
-			p->pause_s = LIM_PROBE_RETRY_MAX_S;
-		pause.tv_sec = p->pause_s;
-		event_add(p->again, &pause);
-	} else
+	if (found->available)
 		p->pause_s = 0;
+	else
+		try_later(p);
 	if (news)
 		p->told(p->sp);
 }
@@ -137,6 +148,33 @@ give_up(struct probe *p, const char *what, const char *why)
 	finish(p, &found);
 }
 
+/*
+ * Not tried: the machine had no room for it, as it has none for a run.  It has
+ * lost no boundary by that: what was found before stands, if anything was.
+ */
+static void
+undecided(struct probe *p, const char *what, const char *why)
+{
+	if (!p->sp->posture.available) {
+		give_up(p, what, why);
+		return;
+	}
+	log_warnx("probe: %s: %s: what was found before stands", what, why);
+	end_both(p);
+	try_later(p);
+}
+
+static void
+not_made(struct probe *p, const struct child_end *end)
+{
+	static const char what[] = "the sandbox cannot be made";
+
+	if (end->err == ERR_OVERLOADED)
+		undecided(p, what, end->detail);
+	else
+		give_up(p, what, end->detail);
+}
+
 /* The tries are over when the report is at its end and its writer is gone. */
 static void
 verdict_if_over(struct probe *p)
@@ -148,7 +186,7 @@ verdict_if_over(struct probe *p)
 	if (!p->busy || !w->ended || w->out != -1)
 		return;
 	if (!w->end.ran) {
-		give_up(p, "the sandbox cannot be made", w->end.detail);
+		not_made(p, &w->end);
 		return;
 	}
 	probe_place(p->sp, &place);
@@ -190,11 +228,12 @@ on_gone(void *arg, const struct child_end *end)
 	w->child = NULL;
 	if (!w->probe->busy)
 		return;
-	if (w->role == HOLD)
-		give_up(w->probe, "the sandbox cannot be made",
-		    w->end.ran ? "the probe's neighbour died" : w->end.detail);
-	else
+	if (w->role == TRY)
 		verdict_if_over(w->probe);
+	else if (w->end.ran)
+		give_up(w->probe, "the probe", "its neighbour died");
+	else
+		not_made(w->probe, &w->end);
 }
 
 static const struct child_ops ops = { on_listener, on_stuck, on_gone };
@@ -283,7 +322,10 @@ prober_start(struct probe *p, enum role role)
 	w->ended = 0;
 	if ((w->child = prober_child(w, &err, &step)) == NULL) {
 		w->out = -1;
-		give_up(p, step, strerror(errno));
+		if (child_no_room(errno))
+			undecided(p, step, strerror(errno));
+		else
+			give_up(p, step, strerror(errno));
 		return;
 	}
 	close(err); /* it says all it has to say on the other one */
@@ -319,6 +361,7 @@ probe_new(struct spawn *sp, void (*told)(struct spawn *))
 
 	p->sp = sp;
 	p->told = told;
+	p->first = 1;
 	for (r = 0; r < ROLES; r++)
 		p->who[r] = (struct prober){ .probe = p,
 			.role = (enum role)r,
@@ -334,7 +377,8 @@ probe_new(struct spawn *sp, void (*told)(struct spawn *))
 void
 probe_start(struct probe *p)
 {
-	static const struct timeval limit = { LIM_PROBE_S, 0 };
+	const struct timeval limit = { p->first ? LIM_PROBE_S : LIM_RUN_EXEC_S,
+		0 };
 	static const struct timeval soon = { 1, 0 };
 
 	if (p->busy)
@@ -355,4 +399,5 @@ probe_wait(struct probe *p)
 	while (p->busy)
 		if (event_base_loop(p->sp->base, EVLOOP_ONCE) == -1)
 			fatalx("probe: event loop");
+	p->first = 0;
 }

@@ -11,12 +11,15 @@ struct spawn;
 struct probe *probe_new(struct spawn *sp, void (*told)(struct spawn *));
 /*
  * Try everything once more, from the loop; one that is under way goes on.
- * While no sandbox can be made it tries again by itself, after growing pauses.
+ * While no sandbox can be made it tries again by itself, after growing pauses;
+ * so it does when the machine had no room for the two processes, and then what
+ * was found before stands.  It has LIM_RUN_EXEC_S, as a run has: a busy machine
+ * is slow, not broken.
  */
 void probe_start(struct probe *);
 /*
- * Run the loop until the probe under way has told; bounded by LIM_PROBE_S.
- * Before READY only.
+ * Run the loop until the probe under way, the first, has told; bounded by
+ * LIM_PROBE_S.  Before READY only.
  */
 void probe_wait(struct probe *);
 void probe_place(const struct spawn *, struct posture_place *);

@@ -7,7 +7,7 @@
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
-import { Model, Olpd, asRoot, assert, build, equal, finish, tempDir, test, until } from '../lib/olp.mjs';
+import { Model, Olpd, asRoot, assert, build, equal, finish, sleep, tempDir, test, until } from '../lib/olp.mjs';
 
 if (!asRoot) {
   console.log('# 0 passed, 0 failed');
@@ -65,7 +65,7 @@ const sandbox = async (d) => (await d.request({ path: '/health', token: d.owner 
 async function posture(d, want) {
   equal(d.ctl('reload').code, 0, 'reload');
   let s;
-  await until(`posture ${want}`, async () => want.test(JSON.stringify(s = await sandbox(d))), 20000, 50).catch((e) => {
+  await until(`posture ${want}`, async () => want.test(JSON.stringify(s = await sandbox(d))), 40000, 50).catch((e) => {
     throw new Error(`${e.message}: ${JSON.stringify({ ...s, providers: undefined })}`);
   });
   return s;
@@ -266,6 +266,47 @@ for (const [call, error, said] of [
   
 ])
   await test(`olpd itself: ${call} refused`, () => machine(`${call} ${error}`, wrapped(call, error), said), 60000);
+
+await test('a probe that is slow, or has no room, as on a busy machine, takes nobody\'s service: what was found stands', async () => {
+  const d = await Olpd.start({ model });
+  d.owner = d.key('owner', '--tier', 'owner');
+  await sleep(1000); // the reload's own probe
+  const spawn = d.worker('olpd-spawn');
+  const children = () => fs.readFileSync(`/proc/${spawn}/task/${spawn}/children`, 'latin1').split(' ').filter(Boolean).map(Number);
+  const stopped = [];
+  for (let i = 0; i < 20 && !stopped.length; i++) {
+    process.kill(d.proc.pid, 'SIGHUP');
+    for (const end = performance.now() + 500; performance.now() < end && !stopped.length;)
+      for (const pid of children())
+        try { process.kill(pid, 'SIGSTOP'); stopped.push(pid); } catch { /* it was quicker */ }
+  }
+  assert(stopped.length, 'no probe was seen');
+  const t0 = performance.now();
+  let n = 0;
+  for (; performance.now() - t0 < 7000; n++) {
+    const c = await ask(d, d.owner);
+    equal([c.status, c.text], [200, 'MARK'], `while it goes on: ${c.body}`);
+  }
+  assert(children().includes(stopped[0]), 'the probe was ended');
+  process.kill(stopped[0], 'SIGCONT');
+  await until('the probe is over', () => children().length === 0, 5000);
+  console.log(`#   ${n} requests were answered during a probe of 7 s`);
+  // No room for its processes, nor for a run's.
+  const room = (n) => execFileSync('prlimit', ['--pid', String(spawn), `--nproc=${n}:`]);
+  const before = /^Max processes\s+(\S+)/m.exec(fs.readFileSync(`/proc/${spawn}/limits`, 'latin1'))[1];
+  room(1);
+  equal(d.ctl('reload').code, 0, 'reload');
+  await until('it is told', () => d.log.some((l) => /probe: .*: what was found before stands/.test(l)), 5000);
+  let c = await ask(d, d.owner);
+  equal([c.status, c.json?.error?.code], [503, 'overloaded']);
+  assert(Number(c.headers['retry-after']) > 0, JSON.stringify(c.headers));
+  assert((await sandbox(d)).active, 'the posture');
+  room(before);
+  c = await ask(d, d.owner);
+  equal([c.status, c.text], [200, 'MARK'], 'afterwards');
+  equal(d.log.filter((l) => /sandbox: /.test(l)).length, 1, 'postures told:');
+  await d.stop();
+}, 60000);
 
 for (const dir of dirs) fs.rmSync(dir, { recursive: true, force: true });
 await model.stop();
