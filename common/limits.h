@@ -53,6 +53,7 @@
 
 /* Log lines (common/log.c): one is cut here, foreign text in it included. */
 #define LIM_LOG_LINE 2048
+#define LIM_LOG_WAIT_MS 250     /* for room where lines go; then they are lost, and counted, until one goes */
 
 /* Lines of a client's output (common/lines.c). */
 #define LIM_LINE_BYTES (16 * 1024 * 1024) /* a longer one is skipped; the longest useful one seen carries 1 MB of text twice */

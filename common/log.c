@@ -7,10 +7,14 @@
 
 #define LIBBSD_OPENBSD_VIS /* strnvis(3) as in OpenBSD; the header asks to     \
 			      choose */
+#include <sys/stat.h>
+
 #include <bsd/stdlib.h>
 #include <bsd/string.h>
 #include <bsd/vis.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +27,8 @@
 static const char *log_name = "olpd";
 static int log_is_verbose;
 static int log_fd = -1;
+static int stalled[2]; /* standard error, the journal: takes nothing */
+static size_t lost;    /* lines that neither took */
 
 #define LOG_EVENT_ROW(name, id, prio) [name] = { id, prio },
 static const struct {
@@ -58,8 +64,39 @@ log_journal_fd(void)
 	return (log_fd);
 }
 
+void
+log_never_block(void)
+{
+	struct stat st;
+	int fd;
+
+	/* A socket has room when poll(2) says so; a terminal is a person's. */
+	if (fstat(STDERR_FILENO, &st) == -1 || !S_ISFIFO(st.st_mode) ||
+	    (fd = open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK)) == -1)
+		return;
+	(void)dup2(fd, STDERR_FILENO);
+	close(fd);
+}
+
+/*
+ * Who reads our lines may stop; we do not stop with it.  A line waits a
+ * moment for room, and once one has waited in vain none does until one goes.
+ */
+static int
+has_room(int fd)
+{
+	struct pollfd p = { fd, POLLOUT, 0 };
+	int *no = &stalled[fd != STDERR_FILENO], r;
+
+	do
+		r = poll(&p, 1, *no ? 0 : LIM_LOG_WAIT_MS);
+	while (r == -1 && errno == EINTR);
+	*no = r != 1;
+	return (r == 1);
+}
+
 /* One write per line, so that lines of two processes do not mix. */
-static void
+static int
 to_stderr(int prio, const struct log_field *f, size_t n, const char *text)
 {
 	char line[LIM_LOG_LINE];
@@ -80,9 +117,12 @@ to_stderr(int prio, const struct log_field *f, size_t n, const char *text)
 		strlcat(line, "]", sizeof(line) - 1);
 	len = strlen(line);
 	line[len++] = '\n';
+	if (!has_room(STDERR_FILENO))
+		return (-1);
 	do
 		r = write(STDERR_FILENO, line, len);
 	while (r == -1 && errno == EINTR);
+	return (r == -1 && errno == EAGAIN ? -1 : 0);
 }
 
 static int
@@ -106,7 +146,32 @@ to_journal(int prio, const char *id, const struct log_field *f, size_t n,
 		if (f[i].value != NULL)
 			journal_add(&e, f[i].name, f[i].value);
 	journal_add(&e, "MESSAGE", text);
-	return (journal_send(log_fd, &e));
+	if (journal_send(log_fd, &e) == 0)
+		return (0);
+	return (errno == EAGAIN && has_room(log_fd) ? journal_send(log_fd, &e)
+						    : -1);
+}
+
+static void
+emit(int prio, const char *id, const struct log_field *f, size_t n,
+    const char *text)
+{
+	char told[80];
+	size_t before = lost;
+
+	if (to_journal(prio, id, f, n, text) == -1 &&
+	    to_stderr(prio, f, n, text) == -1) {
+		lost++;
+		return;
+	}
+	if (before == 0)
+		return;
+	lost = 0;
+	(void)snprintf(told, sizeof(told),
+	    "log: %zu lines were lost: nobody read them", before);
+	if (to_journal(LOG_WARNING, NULL, NULL, 0, told) == -1 &&
+	    to_stderr(LOG_WARNING, NULL, 0, told) == -1)
+		lost = before;
 }
 
 static void vlog(int, int, const char *, va_list)
@@ -125,8 +190,7 @@ vlog(int prio, int error, const char *fmt, va_list ap)
 		(void)snprintf(
 		    text + len, sizeof(text) - len, ": %s", strerror(error));
 	}
-	if (to_journal(prio, NULL, NULL, 0, text) == -1)
-		to_stderr(prio, NULL, 0, text);
+	emit(prio, NULL, NULL, 0, text);
 	errno = saved;
 }
 
@@ -187,8 +251,7 @@ log_event(enum log_event ev, const struct log_field *f, size_t n,
 	va_start(ap, fmt);
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	if (to_journal(event[ev].prio, event[ev].id, f, n, text) == -1)
-		to_stderr(event[ev].prio, f, n, text);
+	emit(event[ev].prio, event[ev].id, f, n, text);
 }
 
 char *

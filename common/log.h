@@ -4,6 +4,8 @@
  *
  * A line goes to the journal by its native protocol when log_journal() gave
  * a socket, else to standard error as "<N>name: text" (N as in syslog(3)).
+ * Who does not read them holds nobody up: after LIM_LOG_WAIT_MS a line is
+ * lost, and how many were is told when one goes again.
  * A line reads "subject id: action: reason".  Never put a prompt, an answer,
  * a key or a token into one; foreign text goes through log_vis() first.
  */
@@ -18,6 +20,8 @@
 /* name: the process, as SYSLOG_IDENTIFIER; kept, not copied. verbose: debug lines too. */
 void log_init(const char *name, int verbose);
 int log_verbose(void);
+/* For the master: a pipe behind standard error never blocks us, nor those who inherit it. */
+void log_never_block(void);
 /* Send to the journal over this connected datagram socket from now on; -1 ends that. Takes the descriptor. */
 void log_journal(int fd);
 int log_journal_fd(void);

@@ -276,6 +276,7 @@ main(int argc, char **argv)
 	conf_set_known_providers(providers);
 	if (mode & 2)
 		return (check());
+	log_never_block();
 	start_init();
 	if (!(mode & 1))
 		log_journal(journal_open());
