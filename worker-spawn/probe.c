@@ -3,6 +3,8 @@
  * Runs olp-probe where clients run: the same child, sandbox, shim and
  * limits, as the first two users of the key range.  The second leaves
  * things about and waits; the first tries to get at them, and at all else.
+ * Both are made at once: the first comes to its neighbour last, and waits
+ * there for the end of its standard input.
  * Runs in worker-spawn; the report is judged in posture.c.
  */
 #include "worker-spawn/probe.h"
@@ -45,6 +47,7 @@ struct probe {
 	struct spawn *sp;
 	void (*told)(struct spawn *);
 	struct prober who[ROLES];
+	int held;        /* writing end of TRY's standard input, -1: closed */
 	int busy, first; /* first: READY is still to be said */
 	struct event *deadline, *again;
 	unsigned int pause_s;
@@ -81,6 +84,14 @@ probe_place(const struct spawn *sp, struct posture_place *place)
 /* ---- the verdict ---- */
 
 static void
+held_drop(struct probe *p)
+{
+	if (p->held != -1)
+		close(p->held);
+	p->held = -1;
+}
+
+static void
 prober_close(struct prober *w)
 {
 	if (w->readable != NULL)
@@ -100,6 +111,7 @@ end_both(struct probe *p)
 
 	p->busy = 0;
 	event_del(p->deadline);
+	held_drop(p);
 	for (r = 0; r < ROLES; r++) {
 		prober_close(&p->who[r]);
 		if (p->who[r].child != NULL)
@@ -175,6 +187,16 @@ not_made(struct probe *p, const struct child_end *end)
 		give_up(p, what, end->detail);
 }
 
+/* errno says why. */
+static void
+no_child(struct probe *p, const char *step)
+{
+	if (child_no_room(errno))
+		undecided(p, step, strerror(errno));
+	else
+		give_up(p, step, strerror(errno));
+}
+
 /* The tries are over when the report is at its end and its writer is gone. */
 static void
 verdict_if_over(struct probe *p)
@@ -195,8 +217,6 @@ verdict_if_over(struct probe *p)
 }
 
 /* ---- the two runs ---- */
-
-static void prober_start(struct probe *, enum role);
 
 static void
 on_listener(void *arg, int fd)
@@ -251,7 +271,7 @@ read_cb(evutil_socket_t fd, short what, void *arg)
 		w->text[w->len] = '\0';
 		if (w->role == HOLD && strcmp(w->text, "held\n") == 0) {
 			event_del(w->readable);
-			prober_start(w->probe, TRY);
+			held_drop(w->probe);
 		}
 		return;
 	}
@@ -268,7 +288,7 @@ prober_words(const struct probe *p, enum role role, struct launch_words *args)
 {
 	if (role == HOLD) {
 		launch_add(args, "hold");
-		launch_add(args, "%d", LIM_PROBE_S * 2);
+		launch_add(args, "%d", LIM_RUN_EXEC_S * 2);
 		return;
 	}
 	launch_add(args, "try");
@@ -278,7 +298,7 @@ prober_words(const struct probe *p, enum role role, struct launch_words *args)
 }
 
 static struct child *
-prober_child(struct prober *w, int *err, const char **step)
+prober_child(struct prober *w, int input, int *err, const char **step)
 {
 	const struct msg_conf_spawn *conf = &w->probe->sp->rows->spawn;
 	struct launch_words args = { .n = 0 }, env = { .n = 0 };
@@ -293,7 +313,7 @@ prober_child(struct prober *w, int *err, const char **step)
 	struct child_spec spec = { .launch = &probe_launch,
 		.sandbox = &box,
 		.env = &env,
-		.input = -1,
+		.input = input,
 		.system = -1,
 		.settings = -1,
 		.home_bytes = conf->home_bytes,
@@ -311,7 +331,7 @@ prober_child(struct prober *w, int *err, const char **step)
 }
 
 static void
-prober_start(struct probe *p, enum role role)
+prober_start(struct probe *p, enum role role, int input)
 {
 	struct prober *w = &p->who[role];
 	const char *step;
@@ -320,12 +340,9 @@ prober_start(struct probe *p, enum role role)
 	w->len = 0;
 	w->text[0] = '\0';
 	w->ended = 0;
-	if ((w->child = prober_child(w, &err, &step)) == NULL) {
+	if ((w->child = prober_child(w, input, &err, &step)) == NULL) {
 		w->out = -1;
-		if (child_no_room(errno))
-			undecided(p, step, strerror(errno));
-		else
-			give_up(p, step, strerror(errno));
+		no_child(p, step);
 		return;
 	}
 	close(err); /* it says all it has to say on the other one */
@@ -335,6 +352,22 @@ prober_start(struct probe *p, enum role role)
 		fatalx("probe: event_new");
 	event_add(w->readable, NULL);
 	child_go(w->child);
+}
+
+static void
+both_start(struct probe *p)
+{
+	int input[2];
+
+	if (pipe2(input, O_CLOEXEC) == -1) {
+		no_child(p, "pipe");
+		return;
+	}
+	p->held = input[1];
+	prober_start(p, HOLD, -1);
+	if (p->busy)
+		prober_start(p, TRY, input[0]);
+	close(input[0]);
 }
 
 static void
@@ -362,6 +395,7 @@ probe_new(struct spawn *sp, void (*told)(struct spawn *))
 	p->sp = sp;
 	p->told = told;
 	p->first = 1;
+	p->held = -1;
 	for (r = 0; r < ROLES; r++)
 		p->who[r] = (struct prober){ .probe = p,
 			.role = (enum role)r,
@@ -390,7 +424,7 @@ probe_start(struct probe *p)
 	}
 	p->busy = 1;
 	event_add(p->deadline, &limit);
-	prober_start(p, HOLD);
+	both_start(p);
 }
 
 void

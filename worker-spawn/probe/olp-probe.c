@@ -328,9 +328,22 @@ send_udp(const char *addr, uint16_t port)
 	return (r);
 }
 
+/* Our standard input ends when it has put everything in its place. */
+static void
+await_neighbour(void)
+{
+	char c;
+	ssize_t n;
+
+	do
+		n = read(STDIN_FILENO, &c, 1);
+	while (n > 0 || (n == -1 && errno == EINTR));
+}
+
 static void
 try_neighbour(uid_t uid)
 {
+	await_neighbour();
 	try_neighbour_process();
 	refused_open("peer.home", "/run/olpd/home/" HELD, O_RDONLY);
 	refused_open("peer.own_home", SANDBOX_HOME "/" HELD, O_RDONLY);
@@ -523,7 +536,6 @@ static int
 try_all(uid_t neighbour, uint16_t port, int landlock)
 {
 	try_files();
-	try_neighbour(neighbour);
 	try_network();
 	try_sockets();
 	try_ids();
@@ -533,6 +545,7 @@ try_all(uid_t neighbour, uint16_t port, int landlock)
 	try_foreign_calls();
 	try_self();
 	try_landlock(landlock);
+	try_neighbour(neighbour);
 	try_working(port);
 	(void)printf("done=%u\n", tries);
 	return (fflush(stdout) == EOF);
