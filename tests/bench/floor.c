@@ -2,10 +2,10 @@
 /*
  * The floor of a run: the same namespaces, bwrap, shim and stub client that
  * worker-spawn starts, by hand, without any of olpd around them.  Prints one
- * time a run in microseconds, from clone3 to the end of the client's output.
- * As root, in a mount namespace of its own.
+ * time a run in microseconds, PAUSE ms apart, from clone3 to the end of the
+ * client's output. As root, in a mount namespace of its own.
  *
- *   bench-floor N LIBEXEC STUB UID PROMPT
+ *   bench-floor N PAUSE LIBEXEC STUB UID PROMPT
  */
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -155,14 +155,16 @@ main(int argc, char **argv)
 	struct cgroups *groups;
 	int i;
 
-	if (argc != 6)
-		errx(2, "usage: bench-floor N LIBEXEC STUB UID PROMPT");
-	view(argv[2], argv[3]);
+	if (argc != 7)
+		errx(2, "usage: bench-floor N PAUSE LIBEXEC STUB UID PROMPT");
+	view(argv[3], argv[4]);
 	if ((base = event_base_new()) == NULL)
 		errx(1, "event_base_new");
 	groups = cgroups_open(base, "/nonexistent", 0);
-	for (i = 0; i < atoi(argv[1]); i++)
+	for (i = 0; i < atoi(argv[1]); i++) {
 		printf("%lld\n",
-		    (long long)run((uint32_t)atoi(argv[4]), argv[5], groups));
+		    (long long)run((uint32_t)atoi(argv[5]), argv[6], groups));
+		usleep((useconds_t)atoi(argv[2]) * 1000);
+	}
 	return (0);
 }
