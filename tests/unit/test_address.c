@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* Which addresses olpd-egress may connect to. */
+#include "tests/unit/suite.h"
 #include "worker-http/egress/address.h"
 
 #include <arpa/inet.h>
@@ -162,8 +163,6 @@ main(void)
 {
 	Suite *s = suite_create("address");
 	TCase *tc = tcase_create("address");
-	SRunner *sr;
-	int failed;
 
 	tcase_add_loop_test(
 	    tc, test_public, 0, sizeof(public) / sizeof(public[0]));
@@ -173,9 +172,5 @@ main(void)
 	tcase_add_test(tc, test_parse);
 	tcase_add_test(tc, test_family);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return (failed == 0 ? 0 : 1);
+	return (suite_run(s));
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/provider/provider.h"
+#include "tests/unit/suite.h"
 #include "worker-spawn/admit.h"
 #include "worker-spawn/keys.h"
 #include "worker-spawn/rows.h"
@@ -259,8 +260,6 @@ main(void)
 {
 	Suite *s = suite_create("admit");
 	TCase *tc = tcase_create("admit");
-	SRunner *sr;
-	int failed;
 
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, granted);
@@ -272,9 +271,5 @@ main(void)
 	tcase_add_test(tc, only_within_the_limits);
 	tcase_add_test(tc, only_with_what_a_run_needs);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return (failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
+	return (suite_run(s));
 }

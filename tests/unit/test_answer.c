@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/unit/suite.h"
 #include "worker-http/answer.h"
 
 static const char *
@@ -165,8 +166,6 @@ main(void)
 {
 	Suite *s = suite_create("answer");
 	TCase *t = tcase_create("all");
-	SRunner *sr;
-	int failed;
 
 	tcase_add_test(t, statuses);
 	tcase_add_test(t, upstream);
@@ -175,9 +174,5 @@ main(void)
 	tcase_add_test(t, cleaned);
 	tcase_add_test(t, heads);
 	suite_add_tcase(s, t);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return (failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
+	return (suite_run(s));
 }

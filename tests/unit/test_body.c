@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "common/limits.h"
+#include "tests/unit/suite.h"
 
 static const char *const keys[] = { "model", "messages", "tools", "stream",
 	"max_tokens", "system", NULL };
@@ -376,8 +377,6 @@ main(void)
 {
 	Suite *s = suite_create("body");
 	TCase *tc = tcase_create("body");
-	SRunner *sr;
-	int failed;
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(
@@ -392,9 +391,5 @@ main(void)
 	tcase_add_test(tc, test_mixed_depth);
 	tcase_add_test(tc, test_large);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return (failed == 0 ? 0 : 1);
+	return (suite_run(s));
 }

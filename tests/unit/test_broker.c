@@ -12,6 +12,7 @@
 
 #include "proto/err.h"
 #include "tests/egress_rig.h"
+#include "tests/unit/suite.h"
 
 static struct rig rig;
 
@@ -732,8 +733,6 @@ main(void)
 {
 	Suite *s = suite_create("broker");
 	TCase *tc = tcase_create("running"), *own = tcase_create("own");
-	SRunner *sr;
-	int failed;
 
 	(void)signal(SIGPIPE, SIG_IGN);
 	tcase_set_timeout(tc, 120);
@@ -761,9 +760,5 @@ main(void)
 	tcase_add_test(own, test_oauth);
 	suite_add_tcase(s, tc);
 	suite_add_tcase(s, own);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return (failed == 0 ? 0 : 1);
+	return (suite_run(s));
 }

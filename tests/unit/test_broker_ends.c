@@ -21,6 +21,7 @@
 
 #include "proto/err.h"
 #include "tests/egress_rig.h"
+#include "tests/unit/suite.h"
 #include "worker-http/egress/broker.h"
 
 /*
@@ -980,8 +981,6 @@ main(void)
 {
 	Suite *s = suite_create("broker_ends");
 	TCase *tc = tcase_create("running"), *own = tcase_create("own");
-	SRunner *sr;
-	int failed;
 
 	(void)signal(SIGPIPE, SIG_IGN);
 	tcase_set_timeout(tc, 120);
@@ -1021,9 +1020,5 @@ main(void)
 	tcase_add_test(own, test_idle);
 	suite_add_tcase(s, tc);
 	suite_add_tcase(s, own);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return (failed == 0 ? 0 : 1);
+	return (suite_run(s));
 }

@@ -25,6 +25,7 @@
 #include "common/cage.h"
 #include "common/log.h"
 #include "proto/msg.h"
+#include "tests/unit/suite.h"
 
 static const int soft[] = { SCMP_SYS(uname), -1 };
 static const struct cage shut = { CAGE_CHROOT | CAGE_IDS | CAGE_LANDLOCK |
@@ -226,19 +227,14 @@ END_TEST
 int
 main(void)
 {
-	int n = (int)(sizeof(attempts) / sizeof(attempts[0])), failed;
+	int n = (int)(sizeof(attempts) / sizeof(attempts[0]));
 	Suite *s = suite_create("cage");
 	TCase *t = tcase_create("cage");
-	SRunner *r;
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_loop_test(t, shut_cage, 0, n);
 	tcase_add_loop_test(t, dialling_cage, 0, n);
 	tcase_add_test(t, one_port);
 	suite_add_tcase(s, t);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return (failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
+	return (suite_run(s));
 }

@@ -15,6 +15,7 @@
 #include "common/chan.h"
 #include "common/log.h"
 #include "common/memfd.h"
+#include "tests/unit/suite.h"
 
 static struct event_base *base;
 static struct chan *http, *spawn; /* the two ends */
@@ -365,8 +366,6 @@ main(void)
 {
 	Suite *s = suite_create("chan");
 	TCase *t = tcase_create("chan");
-	SRunner *r;
-	int failed;
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, states);
@@ -385,9 +384,5 @@ main(void)
 	tcase_add_test(t, step_times_out);
 	tcase_add_test(t, memfds);
 	suite_add_tcase(s, t);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return (failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
+	return (suite_run(s));
 }

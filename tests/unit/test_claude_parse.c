@@ -13,6 +13,7 @@
 #include "common/log.h"
 #include "common/provider/provider.h"
 #include "proto/err.h"
+#include "tests/unit/suite.h"
 
 #define DATA TEST_DATA "/data/claude-stream/"
 #define PARTS "the quick brown fox jumps"
@@ -666,8 +667,6 @@ main(void)
 {
 	Suite *s = suite_create("claude_parse");
 	TCase *t = tcase_create("claude_parse");
-	SRunner *r = srunner_create(s);
-	int failed;
 
 	log_init("test", 0);
 	tcase_set_timeout(t, 100);
@@ -684,8 +683,5 @@ main(void)
 	tcase_add_test(t, depth_is_bounded);
 	tcase_add_loop_test(t, demo_lines, 0, sizeof(demo) / sizeof(demo[0]));
 	tcase_add_test(t, table);
-	srunner_run_all(r, CK_ENV);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return (failed > 0);
+	return (suite_run(s));
 }

@@ -18,6 +18,7 @@
 
 #include "common/conf/parse.h"
 #include "common/conf/units.h"
+#include "tests/unit/suite.h"
 
 #define HASH1 "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 #define HASH2 "60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752"
@@ -874,8 +875,6 @@ main(void)
 {
 	Suite *s = suite_create("conf");
 	TCase *t = tcase_create("conf");
-	SRunner *r;
-	int failed;
 
 	tcase_add_test(t, unit_numbers);
 	tcase_add_test(t, unit_sizes);
@@ -907,9 +906,5 @@ main(void)
 	tcase_add_test(t, keys_are_bounded);
 	tcase_set_timeout(t, 60);
 	suite_add_tcase(s, t);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return (failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
+	return (suite_run(s));
 }

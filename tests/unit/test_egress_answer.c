@@ -10,6 +10,7 @@
 
 #include "common/http/http.h"
 #include "common/limits.h"
+#include "tests/unit/suite.h"
 
 static struct evbuffer *in;
 static struct http_parser *parser;
@@ -256,8 +257,6 @@ main(void)
 {
 	Suite *s = suite_create("egress_answer");
 	TCase *tc = tcase_create("answer");
-	SRunner *sr;
-	int failed;
 
 	tcase_add_loop_test(tc, test_retry, 0, N(retries));
 	tcase_add_loop_test(tc, test_reset, 0, N(moments));
@@ -267,9 +266,5 @@ main(void)
 	tcase_add_test(tc, test_tap_long_line);
 	tcase_add_test(tc, test_tap_json);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return (failed == 0 ? 0 : 1);
+	return (suite_run(s));
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/http/http.h"
+#include "tests/unit/suite.h"
 #include "worker-http/head.h"
 
 static struct http_field fields[4];
@@ -205,8 +206,6 @@ main(void)
 {
 	Suite *s = suite_create("head");
 	TCase *t = tcase_create("all");
-	SRunner *sr;
-	int failed;
 
 	tcase_add_test(t, hosts);
 	tcase_add_test(t, origins);
@@ -214,9 +213,5 @@ main(void)
 	tcase_add_test(t, tokens);
 	tcase_add_test(t, paths);
 	suite_add_tcase(s, t);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return (failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
+	return (suite_run(s));
 }

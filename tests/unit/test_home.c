@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "common/provider/provider.h"
+#include "tests/unit/suite.h"
 #include "worker-spawn/home.h"
 
 static char dir[] = "/tmp/test_home.XXXXXX", cmd[128];
@@ -166,8 +167,6 @@ main(void)
 {
 	Suite *suite = suite_create("home");
 	TCase *tc = tcase_create("home");
-	SRunner *sr;
-	int failed;
 
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, folders_and_seeds);
@@ -175,9 +174,5 @@ main(void)
 	tcase_add_test(tc, links);
 	tcase_add_test(tc, long_names);
 	suite_add_tcase(suite, tc);
-	sr = srunner_create(suite);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return (failed != 0);
+	return (suite_run(suite));
 }

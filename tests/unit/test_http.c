@@ -14,6 +14,7 @@
 
 #include "common/limits.h"
 #include "tests/http_trace.h"
+#include "tests/unit/suite.h"
 
 #define NELEM(a) (sizeof(a) / sizeof((a)[0]))
 #define BIG (1U << 20)
@@ -1217,16 +1218,10 @@ int
 main(void)
 {
 	Suite *s = suite_create("http");
-	SRunner *sr;
-	int failed;
 
 	suite_add_tcase(s, tcase_reading());
 	suite_add_tcase(s, tcase_limits());
 	suite_add_tcase(s, tcase_calling());
 	suite_add_tcase(s, tcase_writing());
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return (failed == 0 ? 0 : 1);
+	return (suite_run(s));
 }

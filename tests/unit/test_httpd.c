@@ -20,6 +20,7 @@
 
 #include "common/limits.h"
 #include "httpd_rig.h"
+#include "tests/unit/suite.h"
 
 static struct rig rig;
 
@@ -1372,11 +1373,5 @@ suite(void)
 int
 main(void)
 {
-	SRunner *sr = srunner_create(suite());
-	int failed;
-
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return (failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
+	return (suite_run(suite()));
 }

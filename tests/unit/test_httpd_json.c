@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/limits.h"
+#include "tests/unit/suite.h"
 #include "worker-http/hold.h"
 #include "worker-http/json.h"
 
@@ -174,8 +175,6 @@ main(void)
 {
 	Suite *s = suite_create("httpd_json");
 	TCase *t = tcase_create("all");
-	SRunner *sr;
-	int failed;
 
 	tcase_add_test(t, strings);
 	tcase_add_test(t, members);
@@ -183,9 +182,5 @@ main(void)
 	tcase_add_test(t, look_bounds);
 	tcase_add_test(t, held);
 	suite_add_tcase(s, t);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return (failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
+	return (suite_run(s));
 }

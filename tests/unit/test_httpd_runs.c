@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "httpd_rig.h"
+#include "tests/unit/suite.h"
 
 static struct rig rig;
 
@@ -936,11 +937,5 @@ suite(void)
 int
 main(void)
 {
-	SRunner *sr = srunner_create(suite());
-	int failed;
-
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return (failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
+	return (suite_run(suite()));
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/unit/suite.h"
 #include "worker-http/ir.h"
 
 #define MODEL "\"model\":\"m\","
@@ -194,8 +195,6 @@ main(void)
 {
 	Suite *s = suite_create("ir");
 	TCase *t = tcase_create("all");
-	SRunner *sr;
-	int failed;
 
 	tcase_add_test(t, conversation);
 	tcase_add_test(t, empty_turns);
@@ -203,9 +202,5 @@ main(void)
 	tcase_add_test(t, refused);
 	tcase_add_test(t, not_json);
 	suite_add_tcase(s, t);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return (failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
+	return (suite_run(s));
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "common/provider/provider.h"
+#include "tests/unit/suite.h"
 #include "worker-spawn/keys.h"
 
 #define LO 70000
@@ -617,8 +618,6 @@ main(void)
 {
 	Suite *suite = suite_create("keys");
 	TCase *tc = tcase_create("keys");
-	SRunner *sr;
-	int failed;
 
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, tokens);
@@ -639,9 +638,5 @@ main(void)
 	tcase_add_test(tc, rights);
 	tcase_add_test(tc, the_clock);
 	suite_add_tcase(suite, tc);
-	sr = srunner_create(suite);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return (failed != 0);
+	return (suite_run(suite));
 }

@@ -10,6 +10,7 @@
 
 #include "common/log.h"
 #include "common/provider/provider.h"
+#include "tests/unit/suite.h"
 
 #define N(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -738,8 +739,6 @@ main(void)
 {
 	Suite *s = suite_create("launch");
 	TCase *t = tcase_create("launch");
-	SRunner *r = srunner_create(s);
-	int failed;
 
 	log_init("test", 0);
 	suite_add_tcase(s, t);
@@ -751,8 +750,5 @@ main(void)
 	T(words_bounds), T(words_option);
 	T(claude_key_single), T(claude_oauth_transcript),
 	    T(rows_do_not_look_around);
-	srunner_run_all(r, CK_ENV);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return (failed > 0);
+	return (suite_run(s));
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/lines.h"
+#include "tests/unit/suite.h"
 
 static char got[4096];
 static int stop_at;
@@ -86,17 +87,11 @@ main(void)
 {
 	Suite *s = suite_create("lines");
 	TCase *t = tcase_create("lines");
-	SRunner *r;
-	int failed;
 
 	tcase_add_test(t, every_cut);
 	tcase_add_test(t, no_newline_at_the_end);
 	tcase_add_test(t, too_long_is_skipped);
 	tcase_add_test(t, callback_stops);
 	suite_add_tcase(s, t);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return (failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
+	return (suite_run(s));
 }

@@ -10,6 +10,7 @@
 
 #include "master/super.h"
 #include "master/wire.h"
+#include "tests/unit/suite.h"
 
 /* A worker that exists for the tables alone; raw is its own end. */
 struct fake {
@@ -242,8 +243,6 @@ main(void)
 {
 	Suite *s = suite_create("links");
 	TCase *tc = tcase_create("links");
-	SRunner *sr;
-	int failed;
 
 	tcase_add_test(tc, test_two);
 	tcase_add_test(tc, test_egress_order);
@@ -251,9 +250,5 @@ main(void)
 	tcase_add_test(tc, test_not_ready);
 	tcase_add_test(tc, test_peer);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return (failed == 0 ? 0 : 1);
+	return (suite_run(s));
 }

@@ -17,6 +17,7 @@
 #include "common/conf/parse.h"
 #include "common/log.h"
 #include "master/listen.h"
+#include "tests/unit/suite.h"
 
 static char dir[64];
 static struct conf_errors errs;
@@ -353,8 +354,6 @@ main(void)
 {
 	Suite *s = suite_create("listen");
 	TCase *tc = tcase_create("listen");
-	SRunner *sr;
-	int failed;
 
 	log_init("test_listen", 0);
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -365,9 +364,5 @@ main(void)
 	tcase_add_test(tc, test_tls);
 	tcase_add_test(tc, test_systemd);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return (failed == 0 ? 0 : 1);
+	return (suite_run(s));
 }

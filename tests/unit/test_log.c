@@ -18,6 +18,7 @@
 
 #include "common/limits.h"
 #include "common/log.h"
+#include "tests/unit/suite.h"
 
 enum { PIPE, SOCKET, KINDS };
 
@@ -204,8 +205,6 @@ main(void)
 {
 	Suite *s = suite_create("log");
 	TCase *t = tcase_create("log");
-	SRunner *r;
-	int failed;
 
 	tcase_add_loop_test(t, nobody_reads, 0, KINDS);
 	tcase_add_loop_test(t, slow_reader, 0, KINDS);
@@ -214,9 +213,5 @@ main(void)
 	tcase_add_test(t, journal_stalls);
 	tcase_add_test(t, foreign_bytes);
 	suite_add_tcase(s, t);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return (failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
+	return (suite_run(s));
 }

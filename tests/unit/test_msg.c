@@ -12,6 +12,7 @@
 #include "common/pack.h"
 #include "proto/err.h"
 #include "proto/msg.h"
+#include "tests/unit/suite.h"
 
 static union msg_any in, out;
 static uint8_t buf[LIM_MSG_BYTES];
@@ -227,8 +228,6 @@ main(void)
 {
 	Suite *s = suite_create("msg");
 	TCase *t = tcase_create("msg");
-	SRunner *r;
-	int failed;
 
 	tcase_set_timeout(t, 60);
 	tcase_add_loop_test(t, both_ways, 0, NALL);
@@ -241,9 +240,5 @@ main(void)
 	tcase_add_test(t, numbers_once);
 	tcase_add_test(t, error_names);
 	suite_add_tcase(s, t);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_NORMAL);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return (failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
+	return (suite_run(s));
 }

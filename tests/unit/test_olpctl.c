@@ -23,6 +23,7 @@
 #include "master/olpctl/store.h"
 #include "master/olpctl/token.h"
 #include "master/olpctl/uid.h"
+#include "tests/unit/suite.h"
 
 static char root[] = "/tmp/test-olpctl.XXXXXX";
 
@@ -598,8 +599,6 @@ main(void)
 {
 	Suite *s = suite_create("olpctl");
 	TCase *t = tcase_create("olpctl");
-	SRunner *r;
-	int failed;
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, token_form);
@@ -625,9 +624,5 @@ main(void)
 	tcase_add_test(t, doctor_users);
 	tcase_add_test(t, doctor_journal);
 	suite_add_tcase(s, t);
-	r = srunner_create(s);
-	srunner_run_all(r, CK_ENV);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return (failed == 0 ? 0 : 1);
+	return (suite_run(s));
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/provider/provider.h"
+#include "tests/unit/suite.h"
 #include "worker-http/ir.h"
 #include "worker-http/json.h"
 #include "worker-http/params.h"
@@ -288,8 +289,6 @@ main(void)
 {
 	Suite *s = suite_create("params");
 	TCase *t = tcase_create("all");
-	SRunner *sr;
-	int failed;
 
 	tcase_add_test(t, honoured);
 	tcase_add_test(t, harmless);
@@ -300,9 +299,5 @@ main(void)
 	tcase_add_test(t, fit);
 	tcase_add_test(t, shown);
 	suite_add_tcase(s, t);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return (failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
+	return (suite_run(s));
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/provider/provider.h"
+#include "tests/unit/suite.h"
 #include "worker-spawn/posture.h"
 
 static const struct posture_place full_place = { 1, 7, "cgroup" };
@@ -200,8 +201,6 @@ main(void)
 {
 	Suite *suite = suite_create("posture");
 	TCase *tc = tcase_create("report");
-	SRunner *sr;
-	int failed;
 
 	tcase_add_test(tc, held);
 	tcase_add_test(tc, open_boundary);
@@ -214,9 +213,5 @@ main(void)
 	tcase_add_test(tc, many_missing);
 	tcase_add_test(tc, provider);
 	suite_add_tcase(suite, tc);
-	sr = srunner_create(suite);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return (failed != 0);
+	return (suite_run(suite));
 }

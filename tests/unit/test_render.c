@@ -9,6 +9,7 @@
 #include "common/log.h"
 #include "common/provider/ir.h"
 #include "common/provider/provider.h"
+#include "tests/unit/suite.h"
 
 /* Requests */
 
@@ -507,8 +508,6 @@ main(void)
 {
 	Suite *s = suite_create("render");
 	TCase *t = tcase_create("render");
-	SRunner *r = srunner_create(s);
-	int failed;
 
 	log_init("test", 0);
 	tcase_set_timeout(t, 60);
@@ -527,8 +526,5 @@ main(void)
 	tcase_add_test(t, demo_single);
 	tcase_add_test(t, demo_turns);
 	tcase_add_test(t, table);
-	srunner_run_all(r, CK_ENV);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return (failed > 0);
+	return (suite_run(s));
 }

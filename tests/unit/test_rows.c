@@ -16,6 +16,7 @@
 #include "common/log.h"
 #include "common/provider/names.h"
 #include "common/provider/provider.h"
+#include "tests/unit/suite.h"
 
 static const char text[] =
     "instance \"t1\"\n"
@@ -300,8 +301,6 @@ main(void)
 {
 	Suite *s = suite_create("rows");
 	TCase *tc = tcase_create("rows");
-	SRunner *sr;
-	int failed;
 
 	log_init("test_rows", 0);
 	tcase_add_checked_fixture(tc, setup, teardown);
@@ -315,9 +314,5 @@ main(void)
 	tcase_add_test(tc, test_numbers);
 	tcase_add_test(tc, test_names);
 	suite_add_tcase(s, tc);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return (failed == 0 ? 0 : 1);
+	return (suite_run(s));
 }

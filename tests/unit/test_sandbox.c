@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/provider/provider.h"
+#include "tests/unit/suite.h"
 #include "worker-spawn/sandbox.h"
 
 #if defined(__x86_64__)
@@ -217,8 +218,6 @@ main(void)
 {
 	Suite *suite = suite_create("sandbox");
 	TCase *tc = tcase_create("words");
-	SRunner *sr;
-	int failed;
 
 	tcase_add_test(tc, options_least);
 	tcase_add_test(tc, options_all);
@@ -228,9 +227,5 @@ main(void)
 	tcase_add_test(tc, overflow);
 	tcase_add_test(tc, passwd_and_group);
 	suite_add_tcase(suite, tc);
-	sr = srunner_create(suite);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return (failed != 0);
+	return (suite_run(suite));
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/unit/suite.h"
 #include "worker-http/json.h"
 #include "worker-http/sse.h"
 
@@ -69,15 +70,9 @@ main(void)
 {
 	Suite *s = suite_create("sse");
 	TCase *t = tcase_create("all");
-	SRunner *sr;
-	int failed;
 
 	tcase_add_loop_test(t, frames, 0, 2);
 	tcase_add_test(t, compact);
 	suite_add_tcase(s, t);
-	sr = srunner_create(s);
-	srunner_run_all(sr, CK_NORMAL);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return (failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
+	return (suite_run(s));
 }

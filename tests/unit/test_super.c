@@ -24,6 +24,7 @@
 #include "master/place.h"
 #include "master/rows.h"
 #include "master/super.h"
+#include "tests/unit/suite.h"
 
 /* ---- as olpd-http ---- */
 
@@ -399,9 +400,7 @@ main(int argc, char **argv)
 	Suite *suite;
 	TCase *tc;
 	char path[PATH_MAX], mode[32] = "";
-	SRunner *sr;
 	FILE *f;
-	int failed;
 
 	(void)argc;
 	if (strcmp(argv[0], "olpd-http") == 0) {
@@ -427,9 +426,5 @@ main(int argc, char **argv)
 	tcase_add_test(tc, test_drain_dies);
 	tcase_set_timeout(tc, 30);
 	suite_add_tcase(suite, tc);
-	sr = srunner_create(suite);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return (failed == 0 ? 0 : 1);
+	return (suite_run(suite));
 }

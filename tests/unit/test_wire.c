@@ -7,6 +7,7 @@
 
 #include "common/log.h"
 #include "common/provider/provider.h"
+#include "tests/unit/suite.h"
 
 /* The whole, in memory that ends where it says. */
 static void
@@ -160,8 +161,6 @@ main(void)
 {
 	Suite *s = suite_create("wire");
 	TCase *t = tcase_create("wire");
-	SRunner *r = srunner_create(s);
-	int failed;
 
 	log_init("test", 0);
 	suite_add_tcase(s, t);
@@ -170,8 +169,5 @@ main(void)
 	tcase_add_test(t, one_piece);
 	tcase_add_test(t, nonsense);
 	tcase_add_test(t, lists);
-	srunner_run_all(r, CK_ENV);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return (failed > 0);
+	return (suite_run(s));
 }
