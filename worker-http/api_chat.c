@@ -18,6 +18,7 @@
 #include "worker-http/json.h"
 #include "worker-http/params.h"
 #include "worker-http/route.h"
+#include "worker-http/sched.h"
 #include "worker-http/sse.h"
 
 static const char *
@@ -236,7 +237,7 @@ api_chat_start(struct job *j)
 		r = take(j, ir, &bad);
 	ir_free(ir);
 	if (r == 0)
-		job_enqueue(j);
+		sched_enqueue(j);
 	else
 		job_fail(j, bad.err, bad.text, bad.param);
 }

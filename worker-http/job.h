@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * One request from its head to the last byte of its answer: state,
- * deadlines, cancel, the one outcome.  Everything an endpoint shares with
- * the others is here.
+ * One request from its head to the last byte of its answer: state, cancel,
+ * the one outcome.  What endpoints share is here and in auth.h (who asks),
+ * sched.h (when it starts), deadline.h (when we give up) and reply.h (what is
+ * said).
  */
 #ifndef OLP_HTTPD_JOB_H
 #define OLP_HTTPD_JOB_H
@@ -19,18 +20,16 @@
 #include "worker-http/queue.h"
 #include "worker-http/sse.h"
 
-struct chan;
 struct conn;
 struct endpoint;
 struct evbuffer;
 struct event;
 struct http_head;
 struct job;
-struct msg;
 struct run;
 
-/* How one API shapes its answers. A stream's head is written by job.c before
- * the first of these. */
+/* How one API shapes its answers. A stream's head is written by reply.c
+ * before the first of these. */
 struct job_format {
 	void (*begin)(struct job *); /* stream: the first frame */
 	void (*text)(struct job *, const char *, size_t); /* stream */
@@ -148,8 +147,6 @@ void job_answer_json(struct job *, int status, struct evbuffer *);
  * error's own sentence. */
 void job_fail(
     struct job *, enum olp_err, const char *message, const char *param);
-/* Wait for a run: model, provider, format and rendered are set. */
-void job_enqueue(struct job *);
 
 /* -------------------------------------------------------------- for run.c */
 
@@ -166,29 +163,25 @@ int job_run_text(
     struct job *, const char *, size_t); /* non-zero: the job is over */
 void job_run_ending(
     struct job *); /* only settling is left: no deadline of ours counts */
-/* These three end the job's tie to the run; so does job_fail(). */
+/* These two end the job's tie to the run; so do sched_again() and
+ * sched_refused(). */
 void job_run_done(struct job *, const struct job_result *);
 void job_run_failed(struct job *, const struct job_result *);
-/* To the queue's head again. renew: the grant is worth nothing any more. */
-void job_run_again(struct job *, int renew);
 /* Has nothing been sent that a second run would say again? */
 int job_uncommitted(const struct job *);
 
-/* ------------------------------------------------------------- for link.c */
+/* -------------------------------------------------------------- for auth.c */
 
-void job_spawn_up(void);
-void job_spawn_gone(void); /* after run_spawn_gone() */
-int job_h_auth_ok(struct chan *, struct msg *);
-int job_h_auth_no(struct chan *, struct msg *);
-int job_h_key_gone(struct chan *, struct msg *);
-void job_pump(void); /* something changed: see what may start */
-void job_refused(struct job *, enum olp_err); /* worker-spawn said ERR_BUSY_* */
+TAILQ_HEAD(jobs, job);
+struct jobs *job_all(void);        /* the oldest first */
+struct job *job_find(uint64_t id); /* NULL: over */
+uint64_t job_last_id(void);        /* none higher was given */
+/* Who asks is known (AUTH_GRANTED): on with its body. The job may be over on
+ * return. */
+void job_known(struct job *);
 
 /* ----------------------------------------------------------------- others */
 
-void job_init(void);      /* events; called once, from worker.h's start */
-void job_configure(void); /* new rows are in use */
-struct queue *job_queue(void);
 size_t job_count(void);
 uint64_t job_now(void); /* ms of the monotonic clock */
 

@@ -15,15 +15,16 @@
 #include "common/chan.h"
 #include "common/log.h"
 #include "common/worker.h"
-#include "worker-http/job.h"
+#include "worker-http/auth.h"
 #include "worker-http/json.h"
 #include "worker-http/run.h"
+#include "worker-http/sched.h"
 #include "worker-http/status.h"
 
 static const struct msg_handler from_spawn[] = {
-	{ MT_AUTH_OK, job_h_auth_ok, ST_READY },
-	{ MT_AUTH_NO, job_h_auth_no, ST_READY },
-	{ MT_KEY_GONE, job_h_key_gone, ST_READY },
+	{ MT_AUTH_OK, auth_h_ok, ST_READY },
+	{ MT_AUTH_NO, auth_h_no, ST_READY },
+	{ MT_KEY_GONE, auth_h_key_gone, ST_READY },
 	{ MT_RUN_STARTED, run_h_started, ST_READY },
 	{ MT_RUN_FAILED, run_h_failed, ST_READY },
 	{ MT_RUN_EXITED, run_h_exited, ST_READY },
@@ -93,7 +94,7 @@ spawn_gone(struct chan *c, int error, void *arg)
 	chan_free(c);
 	status_spawn_gone();
 	run_spawn_gone();
-	job_spawn_gone();
+	auth_spawn_gone();
 }
 
 static void
@@ -145,7 +146,8 @@ spawn_take(const struct msg_link *m, int fd)
 		read_out(self.spawn, spawn_gone, NULL);
 	self.spawn = link_new(m, fd, from_spawn,
 	    sizeof(from_spawn) / sizeof(from_spawn[0]), spawn_gone, NULL);
-	job_spawn_up();
+	auth_spawn_up();
+	sched_pump();
 }
 
 static void

@@ -13,10 +13,11 @@
 #include "common/chan.h"
 #include "common/log.h"
 #include "common/worker.h"
+#include "worker-http/auth.h"
 #include "worker-http/cage.h"
-#include "worker-http/job.h"
 #include "worker-http/link.h"
 #include "worker-http/rows.h"
+#include "worker-http/sched.h"
 #include "worker-http/server.h"
 #include "worker-http/status.h"
 
@@ -51,7 +52,8 @@ acquire(void)
 static void
 start(void)
 {
-	job_init();
+	sched_init();
+	auth_init();
 	server_start();
 }
 

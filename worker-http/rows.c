@@ -15,7 +15,7 @@
 #include "common/limits.h"
 #include "common/log.h"
 #include "common/worker.h"
-#include "worker-http/job.h"
+#include "worker-http/sched.h"
 #include "worker-http/server.h"
 #include "worker-http/tls.h"
 
@@ -102,7 +102,7 @@ rows_end(uint64_t generation)
 	memset(&b->rows, 0, sizeof(b->rows));
 	build_free(b);
 	server_configure(self.now.listens, self.now.nlistens);
-	job_configure();
+	sched_configure();
 	return (0);
 }
 

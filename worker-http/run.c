@@ -33,6 +33,7 @@
 #include "worker-http/link.h"
 #include "worker-http/queue.h"
 #include "worker-http/rows.h"
+#include "worker-http/sched.h"
 
 enum run_end {
 	RUN_GOES,    /* more is expected of the client */
@@ -126,7 +127,7 @@ run_free(struct run *r)
 {
 	LIST_REMOVE(r, entry);
 	self.n--;
-	queue_release(job_queue(), &r->slot);
+	queue_release(sched_queue(), &r->slot);
 	pipe_close(&r->ev_out, &r->fd_out);
 	pipe_close(&r->ev_err, &r->fd_err);
 	event_free(r->timer);
@@ -388,7 +389,7 @@ run_judge(struct run *r)
 	}
 	j = run_detach(r);
 	j->restarts++;
-	job_run_again(j, r->lost_spawn);
+	sched_again(j, r->lost_spawn);
 }
 
 /*
@@ -458,8 +459,8 @@ run_exit(struct run *r, enum olp_err err)
 	r->exit_err = err;
 	r->exit_at = r->kill_at = 0;
 	run_arm(r);
-	queue_release(job_queue(), &r->slot);
-	job_pump();
+	queue_release(sched_queue(), &r->slot);
+	sched_pump();
 }
 
 /* The client's output */
@@ -638,11 +639,11 @@ run_start(struct job *j, struct queue_slot *slot)
 	int fd[3];
 
 	if (p == NULL || parse_find(j->provider) == NULL) {
-		queue_release(job_queue(), slot); /* gone with a reload */
+		queue_release(sched_queue(), slot); /* gone with a reload */
 		return (ERR_MODEL_UNKNOWN);
 	}
 	if (input_fds(j->rendered, fd) == -1) {
-		queue_release(job_queue(), slot);
+		queue_release(sched_queue(), slot);
 		return (ERR_OVERLOADED);
 	}
 	r = run_alloc(j, slot);
@@ -779,9 +780,9 @@ run_h_failed(struct chan *c, struct msg *msg)
 		j = run_detach(r);
 		run_settle(r);
 		if (err == ERR_STALE)
-			job_run_again(j, 1);
+			sched_again(j, 1);
 		else
-			job_refused(j, err);
+			sched_refused(j, err);
 		return (0);
 	}
 	/* The end of its output may have been seen first; worker-spawn knows
@@ -834,7 +835,7 @@ run_spawn_gone(void)
 		j = r->end == RUN_GOES ? run_detach(r) : NULL;
 		run_settle(r);
 		if (j != NULL)
-			job_run_again(j, 1);
+			sched_again(j, 1);
 	}
 }
 

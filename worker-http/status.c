@@ -27,6 +27,7 @@
 #include "worker-http/queue.h"
 #include "worker-http/rows.h"
 #include "worker-http/run.h"
+#include "worker-http/sched.h"
 #include "worker-http/server.h"
 
 struct report {
@@ -100,8 +101,8 @@ status_h_load(struct chan *c, struct msg *m)
 {
 	(void)c;
 	self.load = *(const struct msg_load *)m->body;
-	queue_retry(job_queue());
-	job_pump();
+	queue_retry(sched_queue());
+	sched_pump();
 	return (0);
 }
 
@@ -203,14 +204,15 @@ put_counts(struct evbuffer *out)
 	json_putf(out,
 	    "\"queue\":{\"waiting\":%zu,\"limit\":%u,\"limit_per_key\":%u,"
 	    "\"keys\":",
-	    queue_waiting(job_queue()), c->queue, c->queue_per_key);
-	queue_put_keys(job_queue(), out);
+	    queue_waiting(sched_queue()), c->queue, c->queue_per_key);
+	queue_put_keys(sched_queue(), out);
 	json_putf(out,
 	    "},\"runs\":{\"running\":%zu,\"limit\":%u,\"settling\":%zu,"
 	    "\"sandboxes\":%u,"
 	    "\"memory\":%llu},\"stuck\":%u,",
-	    queue_running(job_queue()), c->runs, run_count(), self.load.running,
-	    (unsigned long long)self.load.memory, self.load.stuck);
+	    queue_running(sched_queue()), c->runs, run_count(),
+	    self.load.running, (unsigned long long)self.load.memory,
+	    self.load.stuck);
 	json_putf(out,
 	    "\"connections\":{\"open\":%zu,\"limit\":%u},\"requests\":%zu,"
 	    "\"held\":%zu",
