@@ -19,6 +19,7 @@
 #include "common/log.h"
 #include "common/worker.h"
 #include "worker-http/auth.h"
+#include "worker-http/client.h"
 #include "worker-http/conn.h"
 #include "worker-http/deadline.h"
 #include "worker-http/head.h"
@@ -340,17 +341,11 @@ job_run_failed(struct job *j, const struct job_result *r)
 	job_fail(j, r->err, NULL, NULL);
 }
 
-int
-job_uncommitted(const struct job *j)
-{
-	return (j->first_text == 0 && j->rendered != NULL);
-}
-
 void
 job_room(struct job *j)
 {
 	if (j->run != NULL)
-		run_resume(j->run);
+		client_resume(j->run);
 }
 
 /* The end */

@@ -167,8 +167,6 @@ void job_run_ending(
  * sched_refused(). */
 void job_run_done(struct job *, const struct job_result *);
 void job_run_failed(struct job *, const struct job_result *);
-/* Has nothing been sent that a second run would say again? */
-int job_uncommitted(const struct job *);
 
 /* -------------------------------------------------------------- for auth.c */
 

@@ -17,6 +17,7 @@
 #include "common/worker.h"
 #include "worker-http/auth.h"
 #include "worker-http/json.h"
+#include "worker-http/out.h"
 #include "worker-http/run.h"
 #include "worker-http/sched.h"
 #include "worker-http/status.h"
@@ -34,9 +35,9 @@ static const struct msg_handler from_spawn[] = {
 };
 
 static const struct msg_handler from_egress[] = {
-	{ MT_OUT_OPENED, run_h_out_opened, ST_READY },
-	{ MT_OUT_REFUSED, run_h_out_refused, ST_READY },
-	{ MT_OUT_CLOSED, run_h_out_closed, ST_READY },
+	{ MT_OUT_OPENED, out_h_opened, ST_READY },
+	{ MT_OUT_REFUSED, out_h_refused, ST_READY },
+	{ MT_OUT_CLOSED, out_h_closed, ST_READY },
 };
 
 struct egress {
@@ -109,7 +110,7 @@ egress_gone(struct chan *c, int error, void *arg)
 	LIST_REMOVE(e, entry);
 	chan_free(c);
 	free(e);
-	run_egress_gone(instance);
+	out_egress_gone(instance);
 }
 
 /*
@@ -165,7 +166,7 @@ egress_take(const struct msg_link *m, int fd)
 	LIST_INSERT_HEAD(&self.egress, e, entry);
 	if (m->instance > self.egress_max)
 		self.egress_max = m->instance;
-	run_egress_up(m->instance);
+	out_egress_up(m->instance);
 }
 
 void

@@ -15,11 +15,11 @@
 
 #include "common/log.h"
 #include "worker-http/answer.h"
+#include "worker-http/client.h"
 #include "worker-http/conn.h"
 #include "worker-http/hold.h"
 #include "worker-http/job.h"
 #include "worker-http/json.h"
-#include "worker-http/run.h"
 #include "worker-http/sse.h"
 
 static struct evbuffer *
@@ -157,7 +157,7 @@ reply_text(struct job *j, const char *s, size_t len)
 	j->format->text(j, s, len);
 	j->last_sent = job_now();
 	if (conn_backlog(j->conn) > LIM_HTTPD_OUT_HIGH)
-		run_pause(j->run);
+		client_pause(j->run);
 	return (ERR_OK);
 }
 

@@ -27,20 +27,12 @@ void run_abandon(struct run *);
 /* The job's deadline: kill it; job_run_failed() comes with this error when it
  * is gone. */
 void run_abort(struct run *, enum olp_err);
-/* Stop and go on reading the client's output. */
-void run_pause(struct run *);
-void run_resume(struct run *);
 
 void run_spawn_gone(void);
-void run_egress_up(uint32_t instance);
-void run_egress_gone(uint32_t instance);
 size_t run_count(void);
 
 int run_h_started(struct chan *, struct msg *);
 int run_h_failed(struct chan *, struct msg *);
 int run_h_exited(struct chan *, struct msg *);
-int run_h_out_opened(struct chan *, struct msg *);
-int run_h_out_refused(struct chan *, struct msg *);
-int run_h_out_closed(struct chan *, struct msg *);
 
 #endif
