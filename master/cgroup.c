@@ -76,7 +76,10 @@ spawn_take(void)
 void
 cgroup_limits(const struct conf *c)
 {
-	uint64_t memory = c->memory_budget + LIM_ALL_RUNS_EXTRA;
+	/* Room for all homes, so that a run is ended for its own memory alone.
+	 */
+	uint64_t memory =
+	    c->memory_budget + LIM_ALL_RUNS_EXTRA + 2 * c->home_bytes * c->runs;
 	char text[32];
 
 	if (cgroup.spawn[0] == '\0')

@@ -289,7 +289,8 @@ on_gone(void *arg, const struct child_end *end)
 	char status[16];
 
 	out_end(r);
-	if (!r->killed && end->out_of_memory)
+	/* Who asked for its end may have done so for what this made of it. */
+	if (end->out_of_memory && (!r->killed || r->why == ERR_OK))
 		e = ERR_OOM;
 	(void)snprintf(status, sizeof(status), "%d", end->status);
 	if (r->stuck)

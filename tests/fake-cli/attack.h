@@ -12,6 +12,8 @@ int attack_request(const char *model);
 void attack_tag(const char *);
 /* Words that print what we began with, see self.c. 1: it was one of these. */
 int self_word(const char *word);
+/* Words that take what others need too, see hog.c. 1: it was one of these. */
+int hog_word(const char *word);
 /* n model requests over the listener by hand; "status=N ". */
 void attack_http(int n, const char *model);
 /* Words about the socket, see wire.c. 1: it was one of these. */

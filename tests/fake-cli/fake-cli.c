@@ -13,6 +13,7 @@
  *   stop:REASON       end the message (end_turn, max_tokens, refusal ...)
  *   result            the closing result line; exit:N  signal:N
  *   bigline:N         a line of N bytes; garbage; empty; nonewline
+ *   values:N          a line of JSON with N values
  *   half-utf8         a delta that ends inside a character
  *   stderr:N          N bytes on standard error
  *   die-early         exit before reading standard input (also as model name)
@@ -217,6 +218,22 @@ big_line(size_t n)
 }
 
 static void
+many_values(size_t n)
+{
+	char block[6 * 1024];
+	size_t k;
+
+	for (k = 0; k < sizeof(block); k += 6)
+		memcpy(block + k, ",[],{}", 6);
+	out("{\"type\":\"user\",\"a\":[0", 22);
+	for (; n > 0; n -= k) {
+		k = n < 2048 ? n : 2048;
+		out(block, k * 3);
+	}
+	out("]}\n", 3);
+}
+
+static void
 outlive(int ms, int new_session)
 {
 	if (fork() != 0)
@@ -394,6 +411,8 @@ word_out(char *w)
 		result();
 	else if (is(w, "bigline", &a))
 		big_line(strtoul(a, NULL, 10));
+	else if (is(w, "values", &a))
+		many_values(strtoul(a, NULL, 10));
 	else if (is(w, "garbage", &a))
 		line("not json {{{ ");
 	else if (is(w, "half-utf8", &a))
@@ -482,7 +501,7 @@ word_try(const char *w)
 	else if (is(w, "http", &a))
 		attack_http(atoi(a), model);
 	else
-		return (self_word(w) || wire_word(w, model));
+		return (self_word(w) || hog_word(w) || wire_word(w, model));
 	return (1);
 }
 

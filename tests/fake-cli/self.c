@@ -5,6 +5,7 @@
  *
  *   begin             all of it, as "name=value " deltas
  *   forks:N           N processes that live at once, then end
+ *   alloc-many:N:MB   that much memory in each of N processes at once
  */
 #include "attack.h"
 
@@ -183,13 +184,33 @@ forks(int n)
 	    error == 0 ? "0" : strerrorname_np(error));
 }
 
+static void
+alloc_many(int n, int mb)
+{
+	char *p;
+
+	for (; n > 0; n--)
+		if (fork() == 0) {
+			if ((p = malloc((size_t)mb << 20)) != NULL)
+				memset(p, 1, (size_t)mb << 20);
+			(void)pause();
+			_exit(0);
+		}
+	while (wait(NULL) > 0)
+		continue;
+}
+
 int
 self_word(const char *w)
 {
+	int n, mb;
+
 	if (strcmp(w, "begin") == 0)
 		show_begin();
 	else if (strncmp(w, "forks:", 6) == 0)
 		forks(atoi(w + 6));
+	else if (sscanf(w, "alloc-many:%d:%d", &n, &mb) == 2)
+		alloc_many(n, mb);
 	else
 		return (0);
 	return (1);

@@ -16,10 +16,12 @@ export const claudePath = process.env.OLP_CLAUDE ?? '';
 export const asRoot = process.getuid() === 0;
 export const secret = 'sk-ant-dummy-0123456789-not-a-real-one';
 
+// How much slower than hardware this machine is: bounds on time that are no law of ours grow by it (tests/vm).
+export const slow = Number(process.env.OLP_SLOW ?? 1);
 export const sleep = (ms) => new Promise((r) => setTimeout(r, ms));
 
 export async function until(what, cond, ms = 5000, step = 10) {
-  const end = Date.now() + ms;
+  const end = Date.now() + ms * slow;
   for (;;) {
     const v = await cond();
     if (v) return v;
@@ -47,7 +49,7 @@ export async function test(name, fn, ms = 60000) {
   let timer;
   try {
     await Promise.race([fn(), new Promise((_, no) => {
-      timer = setTimeout(() => no(new Error(`still running after ${ms} ms`)), ms);
+      timer = setTimeout(() => no(new Error(`still running after ${ms * slow} ms`)), ms * slow);
     })]);
     results.passed++;
     console.log(`ok - ${name} (${Date.now() - t0} ms)`);
@@ -438,8 +440,8 @@ export function uidOf(pid) {
   try { return Number(/^Uid:\s+(\d+)/m.exec(fs.readFileSync(`/proc/${pid}/status`, 'latin1'))[1]); } catch { return -1; }
 }
 
-export function rss(pid) {
-  try { return Number(/^VmRSS:\s+(\d+)/m.exec(fs.readFileSync(`/proc/${pid}/status`, 'latin1'))[1]); } catch { return 0; }
+export function rss(pid, field = 'VmRSS') {
+  try { return Number(new RegExp(`^${field}:\\s+(\\d+)`, 'm').exec(fs.readFileSync(`/proc/${pid}/status`, 'latin1'))[1]); } catch { return 0; }
 }
 
 // By nearest rank: of a hundred the 99th, so that one hiccup of the machine is not the p99.

@@ -81,11 +81,11 @@ START_TEST(nobody_reads)
 	const char *s;
 	long t = now_ms();
 
-	for (i = 0; i < 10000; i++)
+	for (i = 0; i < 2000; i++)
 		log_event(EV_REQUEST, &f, 1, "request %zu: %0200d", i, 0);
 	t = now_ms() - t;
 	ck_assert_int_ge(t, LIM_LOG_WAIT_MS);
-	ck_assert_int_lt(t, LIM_LOG_WAIT_MS + 500);
+	ck_assert_int_lt(t, LIM_LOG_WAIT_MS + 3000); /* not once a line */
 	s = come(fd);
 	here = count(s, "[OLP_KEY_ID=alice]\n");
 	ck_assert_uint_gt(here, 10);
@@ -98,7 +98,7 @@ START_TEST(nobody_reads)
 	    sscanf(s, "<4>test: log: %lu lines were lost: nobody read them",
 		&lost),
 	    1);
-	ck_assert_uint_eq(lost + here, 10000);
+	ck_assert_uint_eq(lost + here, 2000);
 	log_info("as before");
 	ck_assert_str_eq(come(fd), "<6>test: as before\n");
 }
@@ -177,7 +177,7 @@ START_TEST(journal_stalls)
 	log_journal(p[1]);
 	for (i = 0; i < 2000; i++)
 		log_info("line %zu", i);
-	ck_assert_int_lt(now_ms() - t, LIM_LOG_WAIT_MS + 500);
+	ck_assert_int_lt(now_ms() - t, LIM_LOG_WAIT_MS + 3000);
 	for (here = 0; recv(p[0], &t, 1, MSG_DONTWAIT) > 0; here++)
 		continue;
 	ck_assert_uint_gt(here, 5);
