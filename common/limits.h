@@ -15,6 +15,7 @@
 #define LIM_LIST_CREDS 8     /* credentials that are one key's own */
 #define LIM_CHAN_QUEUE 2048   /* packets waiting for a peer that does not read, over it the peer is given up; the largest configuration is 1,350 */
 #define LIM_CHAN_BATCH 64     /* packets handled before other events get a turn */
+#define LIM_CHAN_TURN_MS 20  /* and the time for them: a start is worth milliseconds, and pings wait behind */
 
 /* Names and small strings that travel in messages. Lengths with the NUL. */
 #define LIM_KEY_ID 25         /* [a-z][a-z0-9-]{0,23} */
@@ -66,6 +67,7 @@
 
 /* What clients read and print (common/provider: render, parse, wire). */
 #define LIM_PARSE_NOISE 100            /* lines of a client that are no JSON; real ones print none */
+#define LIM_PARSE_VALUES 65536         /* commas and opening brackets in a line; parsed, an empty value of 3 bytes takes 250 */
 #define LIM_PARSE_TOKENS 1000000000000 /* a token count over it is nonsense */
 #define LIM_CLAUDE_STDIN 10485760      /* bytes of a prompt on standard input: the client's own limit (in characters) */
 #define LIM_CLAUDE_THINKING 4096       /* max_tokens below which thinking is off: the client would give it all but one of them */
@@ -143,6 +145,7 @@
 
 /* worker-http: connections. */
 #define LIM_HTTPD_EXTRA 64            /* connections beyond the configured number that are told 503; more are closed */
+#define LIM_HTTPD_PATIENCE_MS 1000    /* at the limit: who waits longer for a request makes room for a new one */
 #define LIM_HTTPD_ACCEPT 64           /* accepted before other events get a turn */
 #define LIM_HTTPD_KEEP_S 75           /* an idle connection; longer than the 60 s of common proxies */
 #define LIM_HTTPD_PIPELINE 65536      /* bytes of later requests that are taken while one is worked on */
@@ -224,6 +227,9 @@
 #define LIM_RUN_STACK 8388608           /* bytes, soft: the kernel's default; without one the layout of memory is easier to guess */
 #define LIM_RUN_MEMLOCK 8388608         /* bytes; the kernel's default */
 #define LIM_RUN_MSGQUEUE 819200         /* bytes; the kernel's default */
+#define LIM_RUN_SIGPENDING 1024         /* queued signals and timers of a key; they count as the service user's too */
+#define LIM_KEY_INOTIFY 32              /* inotify instances of a key; with all others' they are the service user's 128 */
+#define LIM_KEY_WATCHES 8192            /* and their watches */
 #define LIM_RUN_FILE_BYTES 1073741824   /* a file's size; homes are bounded by their tmpfs */
 #define LIM_RUN_DATA 4294967296         /* private memory of one process where no cgroup bounds it; claude reserves 1 GB to start */
 #define LIM_RUN_DIAG 512                /* bytes kept of what bwrap says; one line is used */

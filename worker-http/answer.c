@@ -65,30 +65,6 @@ answer_retry(enum olp_err e, uint32_t given)
 	return (e == ERR_PROVIDER_LIMIT ? RETRY_LIMIT : RETRY_BUSY);
 }
 
-enum olp_err
-answer_upstream(uint32_t status)
-{
-	switch (status) {
-	case 400:
-	case 413:
-	case 422:
-		return (ERR_PROVIDER_REQUEST);
-	case 401:
-	case 403:
-		return (ERR_PROVIDER_AUTH);
-	case 404:
-		return (ERR_MODEL_UNKNOWN);
-	case 429:
-		return (ERR_PROVIDER_LIMIT);
-	case 529:
-		return (ERR_PROVIDER_OVERLOADED);
-	default:
-		return (status == 0 || (status >= 200 && status <= 299)
-			? ERR_OK
-			: ERR_PROVIDER);
-	}
-}
-
 static const char *
 error_type(int status)
 {

@@ -39,9 +39,6 @@ int answer_status(enum olp_err);
 /* The seconds of Retry-After: as given, or our own advice where the status
  * wants one; 0: none. */
 uint32_t answer_retry(enum olp_err, uint32_t given);
-/* What a provider's HTTP status means; ERR_OK for 2xx and for 0, which is none.
- */
-enum olp_err answer_upstream(uint32_t status);
 
 /* {"error":{...}} in OpenAI's shape. message NULL: the error's own sentence;
  * param "" or NULL: null. */

@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "common/limits.h"
+#include "common/provider/provider.h"
 #include "proto/msg.h"
 #include "worker-http/answer.h"
 #include "worker-http/job.h"
@@ -62,7 +63,7 @@ enum olp_err
 judge_reason(const struct run *r)
 {
 	const struct msg_out_closed *o = r->out;
-	enum olp_err up = o != NULL ? answer_upstream(o->status) : ERR_OK;
+	enum olp_err up = o != NULL ? provider_status(o->status) : ERR_OK;
 	int vague = r->err == ERR_CLIENT || r->at_eof;
 
 	if (is_lost(r))
@@ -95,7 +96,7 @@ judge_word(const struct run *r)
 	if (o == NULL ||
 	    (o->opened && o->complete && o->status >= 200 && o->status <= 299))
 		return (ERR_OK);
-	if ((up = answer_upstream(o->status)) != ERR_OK)
+	if ((up = provider_status(o->status)) != ERR_OK)
 		return (up);
 	if (r->refused)
 		return (ERR_BROKER);

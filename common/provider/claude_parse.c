@@ -80,31 +80,7 @@ dispatch(struct claude *c, const struct kind *kinds, size_t n, const char *name,
 
 /* Failures */
 
-/* What the provider's HTTP status says, ERR_OK for none. */
-static enum olp_err
-status_err(int64_t status)
-{
-	switch (status) {
-	case 401:
-	case 402:
-	case 403:
-		return (ERR_PROVIDER_AUTH);
-	case 404:
-		return (ERR_MODEL_UNKNOWN);
-	case 429:
-		return (ERR_PROVIDER_LIMIT);
-	case 503:
-	case 529:
-		return (ERR_PROVIDER_OVERLOADED);
-	default:
-		break;
-	}
-	if (status >= 400 && status < 500)
-		return (ERR_PROVIDER_REQUEST);
-	return (status >= 500 && status < 600 ? ERR_PROVIDER : ERR_OK);
-}
-
-/* The same from the client's own word for it. */
+/* What the client's own word for the provider's answer says. */
 static enum olp_err
 word_err(const char *word)
 {
@@ -190,7 +166,7 @@ take_init(struct claude *c, const json_t *line)
 static int
 take_retry(struct claude *c, const json_t *line)
 {
-	enum olp_err err = status_err(json_count(line, "error_status", 0));
+	enum olp_err err = provider_status(json_count(line, "error_status", 0));
 
 	if (c->a.started || err == ERR_OK)
 		err = ERR_PROVIDER_CUT;
@@ -469,7 +445,8 @@ fail_result(struct claude *c, const json_t *line)
 {
 	const char *reason = json_text(line, "terminal_reason");
 	const char *text = json_text(line, "result");
-	enum olp_err err = status_err(json_count(line, "api_error_status", 0));
+	enum olp_err err =
+	    provider_status(json_count(line, "api_error_status", 0));
 
 	if (strcmp(json_text(line, "subtype"), "error_max_turns") == 0)
 		return (odd(c, "the client wanted a second turn"));

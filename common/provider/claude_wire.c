@@ -103,6 +103,9 @@ static const char *const body_keys[] = {
 	NULL,
 };
 
+/* Of images and documents; "base64" and "text" are in the body itself. */
+static const char *const fetched[] = { "url", NULL };
+
 /* About the account; no variable switches them off, no answer is needed. */
 static const char *const ignored[] = {
 	"GET /api/claude_code/policy_limits",
@@ -188,8 +191,7 @@ const struct provider_wire claude_wire = {
 	.response_fields = response_fields,
 	.window_fields = window_fields,
 	.body_keys = body_keys,
-	/* The client wants no form of its own; nobody should take it for a key. */
-	.placeholder_prefix = "olp-placeholder-",
+	.fetched = fetched,
 	.auth = {
 		[PROVIDER_CRED_NONE] = { NULL, NULL },
 		[PROVIDER_CRED_API_KEY] = { "x-api-key", "" },

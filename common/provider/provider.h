@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "common/limits.h"
+#include "proto/err.h"
 
 enum provider_protect { PROTECT_NONE, PROTECT_INNER_SANDBOX, PROTECT_NO_TOOLS };
 enum provider_tier { TIER_SEPARATE_VM, TIER_PER_OS_USER, TIER_SHARED_OS_USER }; /* strongest first: 0 is what absent means */
@@ -150,6 +151,8 @@ struct provider_parse {
 };
 extern const struct provider_parse *const parse_table[];
 const struct provider_parse *parse_find(const char *name);
+/* What an HTTP status of a provider means, whoever tells of it; ERR_OK for 2xx, and for 0, which is none. */
+enum olp_err provider_status(int64_t status);
 
 /* -------------------------------------------------------------------- wire */
 
@@ -171,7 +174,7 @@ struct provider_wire {
 	const char *const *response_fields; /* the same towards the client; a trailing '*' matches a prefix */
 	const char *const *window_fields;   /* rate-limit headers reported to http, as above; the first that ends in -reset is reset_at */
 	const char *const *body_keys;  /* top-level keys a body may have, NULL-terminated */
-	const char *placeholder_prefix; /* so that the client takes it for a credential of its kind */
+	const char *const *fetched;    /* types of a source that the provider would fetch from the network, or NULL */
 	/* Credential headers by enum provider_cred: name, and what goes before the secret. */
 	struct { const char *field, *before; } auth[3];
 	/* A request the client sends that is answered here without going out: NULL-terminated "METHOD path" list, 404. */

@@ -25,7 +25,7 @@ process.on('exit', () => api.kill());
 const port = await new Promise((yes) => api.stdout.once('data', (d) => yes(parseInt(d, 10))));
 const wire = JSON.parse(execFileSync(tool, ['wire', 'claude']));
 const words = JSON.parse(execFileSync(tool, ['launch', 'claude']));
-const fingerprint = createHash('sha256').update(`${wire.placeholder}0123456789abcdef`).digest('hex').slice(0, 16);
+const fingerprint = createHash('sha256').update(wire.placeholder).digest('hex').slice(0, 16);
 
 const requests = () => (fs.existsSync(log) ? fs.readFileSync(log, 'utf8').trim().split('\n').filter(Boolean)
   .map((l) => JSON.parse(l)).filter((e) => e.kind === 'request') : []);

@@ -214,11 +214,10 @@ static void __attribute__((noreturn)) run(const char *name, const char *cred,
 {
 	const struct provider_launch *l = launch_find(name);
 	const struct provider_render *p = render_find(name);
-	const struct provider_wire *w = wire_find(name);
 	struct rendered r;
 	struct ir ir;
 	struct launch_run lr = { .cred = cred_kind(cred) };
-	char why[LIM_TEXT], *placeholder;
+	char why[LIM_TEXT];
 
 	read_request(&ir);
 	if (p->render(&ir, &r, why, sizeof(why)) == -1)
@@ -229,11 +228,9 @@ static void __attribute__((noreturn)) run(const char *name, const char *cred,
 	if (r.settings_len > 0)
 		put_file(dir, SANDBOX_SETTINGS, r.settings, r.settings_len);
 	take_stdin(dir, &r);
-	xasprintf(&placeholder, "%s" PLACEHOLDER,
-	    w != NULL ? w->placeholder_prefix : "");
 	lr.model = ir.model;
 	lr.input_kind = r.input_kind;
-	lr.placeholder = placeholder;
+	lr.placeholder = PLACEHOLDER;
 	lr.system_len = r.system_len;
 	lr.settings_len = r.settings_len;
 	become(program, l, &lr, port, dir);
@@ -309,8 +306,7 @@ wire(const char *name)
 
 	json_object_set_new(o, "method", json_string(w->method));
 	json_object_set_new(o, "path", json_string(w->path));
-	json_object_set_new(
-	    o, "placeholder", json_string(w->placeholder_prefix));
+	json_object_set_new(o, "placeholder", json_string(PLACEHOLDER));
 	put_list(o, "queries", w->queries);
 	put_list(o, "request_fields", w->request_fields);
 	put_list(o, "response_fields", w->response_fields);

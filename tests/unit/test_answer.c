@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/provider/provider.h"
 #include "tests/unit/suite.h"
 #include "worker-http/answer.h"
 
@@ -47,9 +48,9 @@ START_TEST(upstream)
 
 	for (i = 0; i < sizeof(t) / sizeof(t[0]); i++)
 		ck_assert_int_eq(
-		    answer_status(answer_upstream(t[i].status)), t[i].ours);
-	ck_assert_int_eq(answer_upstream(0), ERR_OK);
-	ck_assert_int_eq(answer_upstream(200), ERR_OK);
+		    answer_status(provider_status(t[i].status)), t[i].ours);
+	ck_assert_int_eq(provider_status(0), ERR_OK);
+	ck_assert_int_eq(provider_status(200), ERR_OK);
 }
 END_TEST
 

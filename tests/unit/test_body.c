@@ -15,9 +15,12 @@
 
 static const char *const keys[] = { "model", "messages", "tools", "stream",
 	"max_tokens", "system", NULL };
-static const struct body_rules strict = { keys, "claude-\xc3\xa9-1", 1 };
-static const struct body_rules with_tools = { keys, "claude-\xc3\xa9-1", 0 };
-static const struct body_rules json_only = { NULL, NULL, 0 };
+static const char *const fetched[] = { "url", "file", NULL };
+static const struct body_rules strict = { keys, "claude-\xc3\xa9-1", 1,
+	fetched };
+static const struct body_rules with_tools = { keys, "claude-\xc3\xa9-1", 0,
+	NULL };
+static const struct body_rules json_only = { NULL, NULL, 0, NULL };
 
 #define M "\"model\":\"claude-\xc3\xa9-1\""
 
@@ -93,6 +96,14 @@ static const char *const accepted[] = {
 	",\"messages\":[true,false,null,[],{},\"\",[[[]]],{\"a\":{\"b\":[]}}]}",
 	"{" M ",\"messages\":\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"}",
 	"{" M ",\"system\":\"] } , : \"}",
+	"{" M
+	",\"messages\":[{\"source\":{\"type\":\"base64\",\"data\":\"url\"}}]}",
+	"{" M ",\"messages\":[{\"source\":\"url\",\"type\":\"url\"}]}",
+	"{" M ",\"messages\":[{\"source\":{\"a\":{\"type\":\"url\"}}}]}",
+	"{" M ",\"messages\":[{\"source\":{\"type\":\"urls\"}},{\"source\":{"
+	"\"type\":[\"url\"]}}]}",
+	"{" M ",\"messages\":[{\"input\":{\"source\":{\"type\":\"url\"}},"
+	"\"b\":1}]}",
 };
 
 START_TEST(test_accepted)
@@ -105,6 +116,19 @@ static const struct {
 	const char *body, *why;
 } refused[] = {
 	/* what the run may not ask for */
+	{ "{" M ",\"messages\":[{\"source\":{\"type\":\"url\"}}]}",
+	    "body: a source that the provider would fetch" },
+	{ "{" M ",\"system\":[{\"a\":[{\"s\\u006furce\":{\"x\":[{}],"
+	  "\"t\\u0079pe\":\"u\\u0072l\"}}]}]}",
+	    "body: a source that the provider would fetch" },
+	{ "{" M ",\"messages\":[{\"source\":{\"type\":\"base64\",\"type\":"
+	  "\"file\"}}]}",
+	    "body: a source that the provider would fetch" },
+	{ "{" M ",\"messages\":[{\"input\":{\"source\":{\"type\":\"url\"}},"
+	  "\"source\":{\"type\":\"url\"}}]}",
+	    "body: a source that the provider would fetch" },
+	{ "{" M ",\"messages\":[{\"input\":1,\"source\":{\"type\":\"url\"}}]}",
+	    "body: a source that the provider would fetch" },
 	{ "{}", "body: names no model" },
 	{ "{\"stream\":true}", "body: names no model" },
 	{ "{\"model\":\"other\"}", "body: model is not the run's" },
@@ -260,7 +284,7 @@ END_TEST
 START_TEST(test_other_keys)
 {
 	static const char *const gemini[] = { "contents", NULL };
-	static const struct body_rules rules = { gemini, "m", 1 };
+	static const struct body_rules rules = { gemini, "m", 1, NULL };
 
 	check(&rules, "{\"contents\":[]}", 15, NULL);
 	check(&rules, "{}", 2, NULL);

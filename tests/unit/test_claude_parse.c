@@ -494,7 +494,7 @@ static const struct {
 	{ I RESULT("\"is_error\":true,\"api_error_status\":502"), -1,
 	    ERR_PROVIDER, "" },
 	{ I RESULT("\"is_error\":true,\"api_error_status\":503"), -1,
-	    ERR_PROVIDER_OVERLOADED, "" },
+	    ERR_PROVIDER, "" },
 	{ I RESULT("\"is_error\":true,\"api_error_status\":400,\"terminal_"
 		   "reason\":\"prompt_too_long\""),
 	    -1, ERR_CONTEXT_LENGTH, "" },

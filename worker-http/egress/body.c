@@ -2,7 +2,7 @@
 /*
  * The incremental JSON checker of olpd-egress: a byte machine with one bit
  * of stack for each level.  The bytes are a hostile client's; they are never
- * copied but for one top-level key at a time.
+ * copied but for one key, or the type of a source, at a time.
  */
 #include "worker-http/egress/body.h"
 
@@ -41,7 +41,10 @@ enum state {
 };
 
 /* What becomes of a string's bytes. */
-enum take { TAKE_NONE, TAKE_KEY, TAKE_MODEL };
+enum take { TAKE_NONE, TAKE_KEY, TAKE_MODEL, TAKE_TYPE };
+
+/* What the value behind a key below the top level is to us. */
+enum role { ROLE_NONE, ROLE_SOURCE, ROLE_TYPE, ROLE_INPUT };
 
 #define NO_KEY (-1)
 
@@ -50,12 +53,15 @@ struct body {
 	enum state state;
 	const char *reason;
 	size_t depth;
-	uint8_t stack[LIM_BODY_DEPTH / 8]; /* a bit is set for an object */
-	int in_key;                        /* the string being read is a key */
+	uint8_t stack[LIM_BODY_DEPTH / 8];  /* a bit is set for an object */
+	uint8_t source[LIM_BODY_DEPTH / 8]; /* and for one that is a source */
+	enum role role;                     /* of the value about to begin */
+	size_t input; /* depth of a tool's input, which is free; 0: none */
+	int in_key;   /* the string being read is a key */
 	enum take take;
-	char key[LIM_BODY_KEY];
-	size_t key_len; /* one more than fits: it was too long */
-	int key_index;  /* of the top-level value being read */
+	char key[LIM_BODY_KEY]; /* a key, or the type of a source */
+	size_t key_len;         /* one more than fits: it was too long */
+	int key_index;          /* of the top-level value being read */
 	int key_model, key_tools, key_stream; /* their places in rules->keys */
 	uint64_t seen;                        /* top-level keys, by place */
 	size_t model_at; /* bytes of the model that agreed */
@@ -123,26 +129,36 @@ body_reason(const struct body *b)
 
 /* Containers */
 
-static int
-push(struct body *b, int object)
+static void
+mark(uint8_t *bits, size_t i, int on)
 {
-	uint8_t bit = (uint8_t)(1U << b->depth % 8);
+	uint8_t bit = (uint8_t)(1U << i % 8);
 
-	if (b->depth == LIM_BODY_DEPTH)
-		return (bad(b, "body: nested too deeply"));
-	if (object)
-		b->stack[b->depth / 8] |= bit;
+	if (on)
+		bits[i / 8] |= bit;
 	else
-		b->stack[b->depth / 8] &= (uint8_t)~bit;
-	b->depth++;
-	b->state = object ? B_KEY_FIRST : B_FIRST;
-	return (0);
+		bits[i / 8] &= (uint8_t)~bit;
+}
+
+/* Of the container we are in. */
+static int
+marked(const struct body *b, const uint8_t *bits)
+{
+	return (bits[(b->depth - 1) / 8] >> (b->depth - 1) % 8 & 1);
 }
 
 static int
-in_object(const struct body *b)
+push(struct body *b, int object)
 {
-	return (b->stack[(b->depth - 1) / 8] >> (b->depth - 1) % 8 & 1);
+	if (b->depth == LIM_BODY_DEPTH)
+		return (bad(b, "body: nested too deeply"));
+	mark(b->stack, b->depth, object);
+	mark(b->source, b->depth, b->role == ROLE_SOURCE && b->input == 0);
+	b->depth++;
+	if (b->role == ROLE_INPUT && b->input == 0)
+		b->input = b->depth;
+	b->state = object ? B_KEY_FIRST : B_FIRST;
+	return (0);
 }
 
 static void
@@ -154,8 +170,10 @@ value_done(struct body *b)
 static int
 pop(struct body *b, int object)
 {
-	if (in_object(b) != object)
+	if (marked(b, b->stack) != object)
 		return (bad(b, "body: not JSON: wrong bracket"));
+	if (b->depth == b->input)
+		b->input = 0;
 	b->depth--;
 	value_done(b);
 	return (0);
@@ -207,7 +225,7 @@ begin_word(struct body *b, const char *rest)
 }
 
 static int
-begin_value(struct body *b, uint8_t c)
+begin_value_of(struct body *b, uint8_t c)
 {
 	b->take = TAKE_NONE;
 	if (b->depth == 0 && c != '{')
@@ -221,6 +239,10 @@ begin_value(struct body *b, uint8_t c)
 	case '"':
 		b->in_key = 0;
 		b->state = B_STRING;
+		if (b->role == ROLE_TYPE) {
+			b->take = TAKE_TYPE;
+			b->key_len = 0;
+		}
 		return (0);
 	case 't':
 		return (begin_word(b, "rue"));
@@ -231,6 +253,15 @@ begin_value(struct body *b, uint8_t c)
 	default:
 		return (begin_number(b, c));
 	}
+}
+
+static int
+begin_value(struct body *b, uint8_t c)
+{
+	int r = begin_value_of(b, c);
+
+	b->role = ROLE_NONE;
+	return (r);
 }
 
 static int
@@ -297,7 +328,7 @@ take_byte(struct body *b, uint8_t c)
 {
 	const char *model = b->rules->model;
 
-	if (b->take == TAKE_KEY) {
+	if (b->take == TAKE_KEY || b->take == TAKE_TYPE) {
 		if (b->key_len < sizeof(b->key))
 			b->key[b->key_len] = (char)c;
 		if (b->key_len <= sizeof(b->key))
@@ -335,6 +366,25 @@ take_char(struct body *b, unsigned int u)
 }
 
 static int
+key_is(const struct body *b, const char *word)
+{
+	return (strlen(word) == b->key_len &&
+	    memcmp(word, b->key, b->key_len) == 0);
+}
+
+static void
+end_inner_key(struct body *b)
+{
+	b->role = ROLE_NONE;
+	if (key_is(b, "source"))
+		b->role = ROLE_SOURCE;
+	else if (key_is(b, "input"))
+		b->role = ROLE_INPUT;
+	else if (key_is(b, "type") && marked(b, b->source))
+		b->role = ROLE_TYPE;
+}
+
+static int
 end_key(struct body *b)
 {
 	int i;
@@ -342,17 +392,32 @@ end_key(struct body *b)
 	b->state = B_COLON;
 	if (b->take != TAKE_KEY)
 		return (0);
+	if (b->depth > 1) {
+		end_inner_key(b);
+		return (0);
+	}
 	b->key_index = NO_KEY;
-	for (i = 0; b->key_len <= sizeof(b->key) && b->rules->keys[i] != NULL;
-	     i++)
-		if (strlen(b->rules->keys[i]) == b->key_len &&
-		    memcmp(b->rules->keys[i], b->key, b->key_len) == 0)
+	for (i = 0; b->rules->keys[i] != NULL; i++)
+		if (key_is(b, b->rules->keys[i]))
 			b->key_index = i;
 	if (b->key_index == NO_KEY)
 		return (bad(b, "body: a top-level key that is not allowed"));
 	if (b->seen >> b->key_index & 1)
 		return (bad(b, "body: a top-level key twice"));
 	b->seen |= (uint64_t)1 << b->key_index;
+	return (0);
+}
+
+/* Of a source: does the provider fetch it from somewhere? */
+static int
+end_type(struct body *b)
+{
+	const char *const *f = b->rules->fetched;
+
+	for (; f != NULL && *f != NULL; f++)
+		if (key_is(b, *f))
+			return (bad(
+			    b, "body: a source that the provider would fetch"));
 	return (0);
 }
 
@@ -364,6 +429,8 @@ end_string(struct body *b)
 	if (b->take == TAKE_MODEL &&
 	    (b->model_differs || b->rules->model[b->model_at] != '\0'))
 		return (bad(b, "body: model is not the run's"));
+	if (b->take == TAKE_TYPE && end_type(b) == -1)
+		return (-1);
 	value_done(b);
 	return (0);
 }
@@ -374,8 +441,7 @@ begin_key(struct body *b, uint8_t c)
 	if (c != '"')
 		return (bad(b, "body: not JSON: no key where one must be"));
 	b->in_key = 1;
-	b->take =
-	    b->depth == 1 && b->rules->keys != NULL ? TAKE_KEY : TAKE_NONE;
+	b->take = b->rules->keys != NULL ? TAKE_KEY : TAKE_NONE;
 	b->key_len = 0;
 	b->state = B_STRING;
 	return (0);
@@ -500,7 +566,7 @@ step_after(struct body *b, uint8_t c)
 {
 	switch (c) {
 	case ',':
-		b->state = in_object(b) ? B_KEY : B_VALUE;
+		b->state = marked(b, b->stack) ? B_KEY : B_VALUE;
 		return (0);
 	case '}':
 	case ']':

@@ -3,9 +3,9 @@
  * Checks the JSON body of a model request while it arrives, in constant
  * memory.  Strict RFC 8259: one object, UTF-8 without overlong forms or
  * surrogates, escaped surrogates in pairs, nothing behind it.  Stricter than
- * that only at the top level, where what the run may ask for is decided:
- * keys come from the provider's list, once each, compared after their
- * escapes were decoded.
+ * that at the top level, where what the run may ask for is decided: keys come
+ * from the provider's list, once each, compared after their escapes were
+ * decoded; and for what the provider would fetch.
  *
  * The verdict depends on the bytes alone, not on how they were cut.
  */
@@ -26,6 +26,12 @@ struct body_rules {
 	 */
 	const char *model;
 	int no_tools;
+	/*
+	 * Words that "type" may not be in an object named "source", at any depth
+	 * but in a tool's input: the provider would fetch what it names, and so
+	 * be a way into the network.  NULL: none.
+	 */
+	const char *const *fetched;
 };
 
 struct body *body_new(const struct body_rules *); /* never NULL */

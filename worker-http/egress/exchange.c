@@ -170,6 +170,7 @@ exchange_accept(struct exchange *x)
 	x->rules.keys = x->cred->wire->body_keys;
 	x->rules.model = r->model;
 	x->rules.no_tools = r->no_tools;
+	x->rules.fetched = x->cred->wire->fetched;
 	x->body = body_new(&x->rules);
 	x->state = X_BODY;
 	bufferevent_set_timeouts(x->client, &tv, &tv);
