@@ -169,6 +169,8 @@ auth_h_key_gone(struct chan *c, struct msg *msg)
 	struct job *j, *next;
 
 	(void)c;
+	if (m->key_id[0] == '\0')
+		return (-1); /* nobody's, and that of who is not known yet */
 	TAILQ_FOREACH_SAFE(j, job_all(), all, next)
 		if (strcmp(j->key_id, m->key_id) == 0)
 			job_fail(j, ERR_KEY_REVOKED, NULL, NULL);

@@ -46,6 +46,7 @@ struct conn {
 	int watch_fd; /* a duplicate: edge-triggered, which the socket's own
 			 events are not */
 	enum conn_state state;
+	uint64_t since;   /* ms: CONN_HEAD, it waits for a request */
 	int begun;        /* CONN_HEAD: a first byte has come */
 	int whole;        /* the request's body was read to its end */
 	int linger;       /* CONN_CLOSING: the caller may still be sending */
@@ -350,6 +351,11 @@ timer_cb(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	switch (c->state) {
 	case CONN_HEAD:
+		if (conn_backlog(c) > 0) {
+			/* Not idle: it still takes the answer before. */
+			timer_set(c, LIM_HTTPD_KEEP_S);
+			return;
+		}
 		if (!c->begun) {
 			conn_free(c);
 			return;
@@ -403,6 +409,7 @@ conn_new(int fd, SSL_CTX *tls, int refuse)
 	if ((c->timer = evtimer_new(worker_base(), timer_cb, c)) == NULL)
 		fatalx("connection: event_new");
 	TAILQ_INSERT_TAIL(&conns, c, entry);
+	c->since = job_now();
 	bufferevent_setcb(c->bev, read_cb, write_cb, event_cb, c);
 	bufferevent_setwatermark(c->bev, EV_READ, 0, LIM_HTTPD_PIPELINE);
 	bufferevent_setwatermark(c->bev, EV_WRITE, LIM_HTTPD_OUT_LOW, 0);
@@ -413,6 +420,22 @@ conn_new(int fd, SSL_CTX *tls, int refuse)
 		return;
 	job_bad_head(c, ERR_OVERLOADED, 0, "too many connections are open");
 	timer_set(c, LIM_HTTPD_DRAIN_S);
+}
+
+int
+conn_evict(void)
+{
+	struct conn *c;
+
+	uint64_t now = job_now();
+
+	TAILQ_FOREACH(c, &conns, entry)
+		if (c->state == CONN_HEAD && conn_backlog(c) == 0)
+			break;
+	if (c == NULL || now - c->since < LIM_HTTPD_PATIENCE_MS)
+		return (0);
+	conn_free(c);
+	return (1);
 }
 
 void
@@ -482,6 +505,9 @@ conn_answered(struct conn *c, int keep, struct hold *hold)
 		closing_begin(c);
 		return;
 	}
+	TAILQ_REMOVE(&conns, c, entry);
+	TAILQ_INSERT_TAIL(&conns, c, entry);
+	c->since = job_now();
 	http_parser_next(c->parser);
 	c->head = NULL;
 	c->state = CONN_HEAD;

@@ -20,6 +20,12 @@ struct http_head;
 /* Takes the descriptor. tls NULL: cleartext. refuse: there are too many, say so
  * and close. */
 void conn_new(int fd, SSL_CTX *tls, int refuse);
+/*
+ * There are too many: close the one that has waited longest for a request, or
+ * for the rest of a head.  0: none has for LIM_HTTPD_PATIENCE_MS; who has just
+ * come may have said it already.
+ */
+int conn_evict(void);
 void conn_drain_all(void); /* stopping: close those that wait for a request */
 
 /* For the job, which is told with job_gone() when the caller leaves. */

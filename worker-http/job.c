@@ -168,15 +168,18 @@ check_head(struct job *j, const struct http_head *h)
 	enum olp_err e;
 
 	j->v1 = strncmp(h->path, "/v1/", 4) == 0;
-	if ((e = server_endpoint(h->method, h->path, &j->ep, &j->allow)) !=
-		ERR_OK ||
+	j->bare = strcmp(h->method, "HEAD") == 0;
+	if ((e = server_endpoint(j->bare ? "GET" : h->method, h->path, &j->ep,
+		 &j->allow)) != ERR_OK ||
 	    (e = head_host(h)) != ERR_OK || (e = head_origin(h)) != ERR_OK)
 		return (e);
 	if (j->ep->prefix)
 		j->arg = xstrdup(h->path + strlen(j->ep->path));
 	if (j->ep->body && (e = head_json(h)) != ERR_OK)
 		return (e);
-	if (!j->ep->body && h->framing != HTTP_NO_BODY && h->length > 0)
+	if (!j->ep->body &&
+	    (h->framing == HTTP_CHUNKED ||
+		(h->framing == HTTP_LENGTH && h->length > 0)))
 		return (ERR_TOO_LARGE);
 	e = head_token(h, j->token);
 	if (e == ERR_KEY_MISSING && j->ep->access == ACCESS_OPEN)

@@ -73,6 +73,7 @@ struct job {
 	char request_id[LIM_REQUEST_ID];
 	char *arg; /* behind an endpoint's prefix */
 	int v1;    /* an endpoint below /v1 */
+	int bare;  /* HEAD: GET's answer without its body */
 	int body_done;
 	struct evbuffer *body; /* as far as it has come */
 	size_t body_held;      /* bytes of it in `hold` */

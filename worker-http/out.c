@@ -66,8 +66,12 @@ out_begin(struct run *r, uint32_t egress)
 {
 	r->egress = egress;
 	r->out_over = egress == 0;
-	if (r->word_of != egress)
-		r->opened = r->refused = 0; /* no business of that egress */
+	/* Of another one's word only what forbids a second run counts. */
+	if (r->word_of != egress) {
+		r->refused = 0;
+		free(r->refusal);
+		r->refusal = NULL;
+	}
 	if (egress != 0 && link_egress(egress) == NULL &&
 	    link_egress_dead(egress))
 		lost(r);

@@ -50,7 +50,7 @@ fill_head(struct job *j, struct answer *a)
 	a->latency_ms = job_now() - j->began;
 }
 
-/* A head, and the body behind it. */
+/* A head, and the body behind it; to HEAD the head alone. */
 static void
 put_whole(struct job *j, struct answer *a, struct evbuffer *body)
 {
@@ -58,7 +58,7 @@ put_whole(struct job *j, struct answer *a, struct evbuffer *body)
 
 	a->length = (int64_t)evbuffer_get_length(body);
 	answer_head(out, a);
-	if (evbuffer_add_buffer(out, body) == -1)
+	if (!j->bare && evbuffer_add_buffer(out, body) == -1)
 		fatalx("reply: cannot append");
 	evbuffer_free(body);
 }

@@ -134,7 +134,9 @@ accept_one(const struct listener *l)
 		return (1);
 	}
 	self.connections++;
-	conn_new(fd, l->tls, self.connections > rows()->http.connections);
+	/* Who came and says nothing makes room for who has something to say. */
+	conn_new(fd, l->tls,
+	    self.connections > rows()->http.connections && !conn_evict());
 	return (1);
 }
 

@@ -19,6 +19,7 @@
 #include "common/limits.h"
 #include "common/log.h"
 
+#define COPIED 4096     /* fewer bytes of a body are copied, not moved */
 #define TEXT_FIRST 1024 /* holds the head of every client we have seen */
 
 /* Lines read, each ended by a NUL; the last one may still be growing. */
@@ -600,6 +601,17 @@ read_field(struct http_parser *p, struct evbuffer *in)
 
 /* Body */
 
+/* What came in small pieces would keep a buffer of its own for each. */
+static int
+copy(struct evbuffer *in, struct evbuffer *out, size_t n)
+{
+	unsigned char buf[COPIED];
+
+	if (evbuffer_remove(in, buf, n) != (int)n)
+		return (-1);
+	return (evbuffer_add(out, buf, n));
+}
+
 /* Move up to want bytes and no more than there are or this call may take. */
 static uint64_t
 move(struct http_parser *p, struct evbuffer *in, struct evbuffer *out,
@@ -616,8 +628,12 @@ move(struct http_parser *p, struct evbuffer *in, struct evbuffer *out,
 		n = INT_MAX; /* evbuffer_remove_buffer() counts in int */
 	if (n == 0)
 		return (0);
-	moved = out != NULL ? evbuffer_remove_buffer(in, out, n)
-			    : evbuffer_drain(in, n);
+	if (out == NULL)
+		moved = evbuffer_drain(in, n);
+	else if (n < COPIED)
+		moved = copy(in, out, n);
+	else
+		moved = evbuffer_remove_buffer(in, out, n);
 	if (moved == -1)
 		fatalx("http: cannot move %zu bytes", n);
 	p->budget -= n;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: ISC
 // The way a caller sees olpd: keys, models, errors, framing, demo's answer.
+import http from 'node:http';
 import net from 'node:net';
 import { Olpd, assert, equal, finish, head, parseAnswer, sleep, test, until } from '../lib/olp.mjs';
 
@@ -256,6 +257,28 @@ await test('no prompt, answer or token in the log', async () => {
   await c.end;
   equal(c.text, 'MARKERXYZ');
   assert(!d.log.some((l) => l.includes('MARKERXYZ') || l.includes(token)), 'found in the log');
+});
+
+await test('HEAD is answered as GET, without a body, and the connection goes on', async () => {
+  const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+  const ask = (method, path) => new Promise((yes, no) => {
+    const r = http.request({ port: d.port, host: '127.0.0.1', path, method, agent }, (res) => {
+      let body = '';
+      res.on('data', (b) => { body += b; });
+      res.on('end', () => yes([res.statusCode, Number(res.headers['content-length']), body.length]));
+    });
+    r.on('error', no);
+    r.end();
+  });
+  const [, size] = await ask('GET', '/health');
+  for (let i = 0; i < 3; i++) {
+    equal(await ask('HEAD', '/health'), [200, size, 0]);
+    equal(await ask('GET', '/health'), [200, size, size]);
+    const [status, length, body] = await ask('HEAD', '/v1/chat/completions');
+    equal([status, body], [405, 0]);
+    assert(length > 0);
+  }
+  agent.destroy();
 });
 
 await test('stop leaves nothing and exits 0', async () => {

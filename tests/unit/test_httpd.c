@@ -231,7 +231,7 @@ START_TEST(heads)
 		    "not_found" },
 		{ "GET /v1/chat/completions HTTP/1.1\r\nHost: a\r\n\r\n", 405,
 		    "method_not_allowed" },
-		{ "HEAD /v1/models HTTP/1.1\r\nHost: a\r\n\r\n", 405,
+		{ "PUT /v1/models HTTP/1.1\r\nHost: a\r\n\r\n", 405,
 		    "method_not_allowed" },
 		{ "OPTIONS /v1/chat/completions HTTP/1.1\r\nHost: a\r\nOrigin: "
 		  "http://b\r\n\r\n",
