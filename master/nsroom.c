@@ -32,6 +32,7 @@
 #include "common/host/file.h"
 #include "common/host/mounts.h"
 #include "common/host/start.h"
+#include "common/host/ucount.h"
 #include "common/log.h"
 #include "master/cgroup.h"
 #include "master/place.h"
@@ -200,6 +201,8 @@ static void __attribute__((noreturn)) build(int fd)
 	if (unshare(CLONE_NEWNS) == -1)
 		die("unshare");
 	view_build();
+	if (ucount_owner(place.id[1].uid) == -1)
+		die("own the user namespace");
 	pid = start_fork(ROOM_CLONE | CLONE_PARENT, cgroup.worker);
 	if (pid == -1)
 		die("clone worker-spawn");
@@ -209,6 +212,8 @@ static void __attribute__((noreturn)) build(int fd)
 		_exit(1); /* the master gave up, or is dead */
 	if (mounts_fs("proc", "/proc", PROC_FLAGS, NULL) == -1)
 		die("%s", mounts_failed());
+	if (ucount_bounds() == -1)
+		die("bounds of each user");
 	become_spawn(fd);
 }
 

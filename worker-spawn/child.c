@@ -57,8 +57,11 @@ struct child {
 int
 child_no_room(int error)
 {
+	/* The kernel's own number when no room for filters' code is left. */
+	static const int enotsupp = 524;
+
 	return (error == EAGAIN || error == ENOMEM || error == EMFILE ||
-	    error == ENFILE || error == ENOSPC);
+	    error == ENFILE || error == ENOSPC || error == enotsupp);
 }
 
 pid_t

@@ -160,8 +160,10 @@ sandbox_options(const struct sandbox *s, struct words *w)
 	static const char *const spaces[] = { "--unshare-ipc", "--unshare-pid",
 		"--unshare-net", "--unshare-uts", "--unshare-cgroup-try",
 		"--hostname", "olp", "--new-session", NULL };
+	/* No terminals: their number is the machine's. */
 	static const char *const mounts[] = { "--proc", "/proc", "--dev",
-		"/dev", NULL };
+		"/dev", "--tmpfs", "/dev/pts", "--remount-ro", "/dev/pts",
+		NULL };
 	/* Root is a tmpfs of bwrap's own; nothing in it is anybody's to write.
 	 */
 	static const char *const closing[] = { "--remount-ro", "/dev",

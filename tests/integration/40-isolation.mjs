@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: ISC
 // A hostile client as key A's user asks the kernel for everything it should
 // not have. Each answer is printed; none may be OPEN.
+import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
-import { Model, Olpd, asRoot, assert, equal, finish, test, until } from '../lib/olp.mjs';
+import { Model, Olpd, asRoot, assert, equal, fakeCli, finish, test, until } from '../lib/olp.mjs';
+import { limit } from '../lib/hostile.mjs';
 
 const model = await Model.start();
 const d = await Olpd.start({ model, global: 'home size 8MB inodes 200' });
@@ -23,6 +25,45 @@ await test('every attack is refused', async () => {
   // Without ids of their own these are the ordinary user's.
   equal(open, []);
 });
+
+// What the kernel counts for a user or for the machine: none at all, or so
+// many that another key and this machine's root have theirs as before.
+await test('what is the machine\'s cannot be taken from others', async () => {
+  const abi = Number(/landlock=(\d+)/.exec((await run('say:x')).headers['x-olp-enforcement'])?.[1] ?? 0);
+  const has = (text) => Object.fromEntries([...text.matchAll(/(\w+)=(\d+) errno=(\w+)/g)].map((m) => [m[1], [Number(m[2]), m[3]]]));
+  const host = (words) => {
+    const out = spawnSync(fakeCli, [], { input: words, encoding: 'utf8', timeout: 10000 }).stdout;
+    return has([...out.matchAll(/"text":"([^"]*)"/g)].map((m) => m[1]).join(''));
+  };
+  const none = { aio: 'ENOSYS', pty: null, filter: 'EPERM', reuseport: 'EPERM', seccomp: 'EPERM', prctl: 'EPERM', udp: null };
+  if (abi >= 4) none.server = 'EACCES';
+  const some = { inotify: limit('LIM_KEY_INOTIFY'), watch: limit('LIM_KEY_WATCHES'), timer: limit('LIM_RUN_SIGPENDING') };
+  const rows = [];
+  for (const k of Object.keys(none)) {
+    const got = has((await run(`hog:${k}:100`)).text)[k];
+    rows.push([k, `${got[0]} ${got[1]}`]);
+    equal(got[0], 0, `${k}:`);
+    if (none[k]) equal(got[1], none[k], `${k}:`);
+  }
+  // More than one run of a key together, while another key and root try.
+  for (const [k, most] of Object.entries(some)) {
+    if (!asRoot && k !== 'timer') continue; // the ordinary user's own
+    const cs = [0, 1].map(() => d.chat(a, `hog:${k}:${most * 2 + 10} say:have sleep:3000`, { stream: true }));
+    await until('they have theirs', () => cs.every((c) => /have/.test(c.text)), 30000);
+    const total = cs.map((c) => has(c.text)[k][0]).reduce((x, y) => x + y);
+    const other = has((await run(`hog:${k}:5`, b)).text)[k];
+    const root = host(`hog:${k}:5`)[k];
+    rows.push([k, `${total} in two runs of one key (most ${most}); another key ${other}; root ${root}`]);
+    for (const c of cs) c.sock.destroy();
+    assert(total <= most, `${k}: ${total}`);
+    equal([other, root], [[5, '0'], [5, '0']], `${k}: another key, root:`);
+    await until('gone', () => d.clients().length === 0, 5000);
+  }
+  const families = pairs((await run('families')).text);
+  rows.push(['sockets', JSON.stringify(families)]);
+  equal(Object.keys(families).filter((f) => families[f] === 'OPEN'), ['tcp', 'tcp6', 'unix']);
+  console.log(rows.map(([k, v]) => `#   ${k.padEnd(20)} ${v}`).join('\n'));
+}, 120000);
 
 await test('what a client sees: its fds, its environment, its files', async () => {
   const fds = (await run('fds')).text.trim();

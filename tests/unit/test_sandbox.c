@@ -37,7 +37,8 @@
 	"--ro-bind /run/olpd/libexec/olp-shim /run/olp-shim "
 #define PROGRAM "--ro-bind /run/olpd/provider/demo " SANDBOX_PROGRAM " "
 #define MOUNTS                                                                 \
-	"--proc /proc --dev /dev --bind /run/olpd/tmp /tmp "                   \
+	"--proc /proc --dev /dev --tmpfs /dev/pts --remount-ro /dev/pts "      \
+	"--bind /run/olpd/tmp /tmp "                                           \
 	"--bind /run/olpd/home " SANDBOX_HOME " "
 #define CLOSING "--remount-ro /dev --remount-ro /"
 

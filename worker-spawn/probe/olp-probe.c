@@ -100,10 +100,9 @@ refused_in_child(const char *name, long (*f)(long), long arg)
 	pid_t pid;
 
 	(void)fflush(stdout);
-	if ((pid = fork()) == -1) {
-		line(name, "OPEN"); /* not tried is not refused */
-		return;
-	}
+	if ((pid = fork()) == -1)
+		exit(3); /* not tried is not refused: no report, it is made
+			    again */
 	if (pid == 0)
 		_exit(f(arg) == -1 ? errno & 0xff : 0);
 	if (waitpid(pid, &status, 0) == -1 ||
@@ -567,21 +566,14 @@ hold_file(const char *path)
 static int
 hold_sockets(void)
 {
-	struct sockaddr_in sin = { .sin_family = AF_INET,
-		.sin_port = htons(HELD_PORT),
-		.sin_addr = { htonl(INADDR_LOOPBACK) } };
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
-	int u = socket(AF_UNIX, SOCK_STREAM, 0),
-	    t = socket(AF_INET, SOCK_STREAM, 0);
+	int u = socket(AF_UNIX, SOCK_STREAM, 0);
 
 	memcpy(sun.sun_path + 1, HELD, sizeof(HELD) - 1);
 	if (bind(u, (struct sockaddr *)&sun,
 		(socklen_t)(offsetof(struct sockaddr_un, sun_path) +
 		    sizeof(HELD))) == -1 ||
 	    listen(u, 1) == -1)
-		return (-1);
-	if (bind(t, (struct sockaddr *)&sin, sizeof(sin)) == -1 ||
-	    listen(t, 1) == -1)
 		return (-1);
 	return (0);
 }

@@ -18,6 +18,7 @@
 #include <linux/filter.h>
 #include <linux/netlink.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -63,11 +64,15 @@ static const int refused[] = { /* with EPERM */
 #ifdef __x86_64__
 	SYS_iopl, SYS_ioperm, SYS_modify_ldt,
 #endif
+	/* programs of its own: their code counts against one limit of the
+	 * machine, and where that is reached nobody's filter loads any more */
+	SYS_seccomp,
 };
 
 static const int absent[] = { /* with ENOSYS: libraries take the older way */
 	SYS_clone3, /* its flags are in memory, where no filter can read them */
 	SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register,
+	SYS_io_setup, /* fs.aio-max-nr is one number for the machine */
 };
 /* clang-format on */
 
@@ -146,27 +151,56 @@ no_terminal_input(void)
 }
 
 /*
- * Families UNIX, INET, INET6 without raw ones, and NETLINK's ROUTE
- * (getifaddrs(3)).
+ * Families UNIX, INET and INET6 with TCP alone, and NETLINK's ROUTE
+ * (getifaddrs(3)).  The memory of UDP is one sum for the whole machine, which
+ * unread datagrams on an own loopback fill; other protocols load modules.
  */
 static void
 few_sockets(void)
 {
-	put(BPF_JMP | BPF_JEQ | BPF_K, 0, 14, SYS_socket);
+	put(BPF_JMP | BPF_JEQ | BPF_K, 0, 16, SYS_socket);
 	load(offsetof(struct seccomp_data, args[0]));
-	put(BPF_JMP | BPF_JEQ | BPF_K, 9, 0, AF_UNIX);
+	put(BPF_JMP | BPF_JEQ | BPF_K, 11, 0, AF_UNIX);
 	put(BPF_JMP | BPF_JEQ | BPF_K, 4, 0, AF_INET);
 	put(BPF_JMP | BPF_JEQ | BPF_K, 3, 0, AF_INET6);
-	put(BPF_JMP | BPF_JEQ | BPF_K, 0, 7, AF_NETLINK);
+	put(BPF_JMP | BPF_JEQ | BPF_K, 0, 9, AF_NETLINK);
 	load(offsetof(struct seccomp_data, args[2]));
-	put(BPF_JMP | BPF_JEQ | BPF_K, 4, 5, NETLINK_ROUTE);
+	put(BPF_JMP | BPF_JEQ | BPF_K, 6, 8, NETLINK_ROUTE);
 	load(offsetof(struct seccomp_data, args[1]));
 	put(BPF_ALU | BPF_AND | BPF_K, 0, 0, 0xf);
-	put(BPF_JMP | BPF_JEQ | BPF_K, 3, 0, SOCK_RAW);
-	put(BPF_JMP | BPF_JEQ | BPF_K, 2, 0, SOCK_PACKET);
+	put(BPF_JMP | BPF_JEQ | BPF_K, 0, 5, SOCK_STREAM);
+	load(offsetof(struct seccomp_data, args[2]));
+	put(BPF_JMP | BPF_JEQ | BPF_K, 1, 0, 0);
+	put(BPF_JMP | BPF_JEQ | BPF_K, 0, 2, IPPROTO_TCP);
 	answer(SECCOMP_RET_ALLOW);
 	answer(SECCOMP_RET_ERRNO | EAFNOSUPPORT);
 	answer(SECCOMP_RET_ERRNO | EPERM);
+}
+
+/* SO_ATTACH_FILTER, SO_ATTACH_BPF, and the two of SO_REUSEPORT. */
+static void
+no_socket_programs(void)
+{
+	put(BPF_JMP | BPF_JEQ | BPF_K, 0, 9, SYS_setsockopt);
+	load(offsetof(struct seccomp_data, args[1]));
+	put(BPF_JMP | BPF_JEQ | BPF_K, 0, 5, SOL_SOCKET);
+	load(offsetof(struct seccomp_data, args[2]));
+	put(BPF_JMP | BPF_JEQ | BPF_K, 4, 0, SO_ATTACH_FILTER);
+	put(BPF_JMP | BPF_JEQ | BPF_K, 3, 0, SO_ATTACH_BPF);
+	put(BPF_JMP | BPF_JEQ | BPF_K, 2, 0, SO_ATTACH_REUSEPORT_CBPF);
+	put(BPF_JMP | BPF_JEQ | BPF_K, 1, 0, SO_ATTACH_REUSEPORT_EBPF);
+	answer(SECCOMP_RET_ALLOW);
+	answer(SECCOMP_RET_ERRNO | EPERM);
+}
+
+static void
+no_seccomp_programs(void)
+{
+	put(BPF_JMP | BPF_JEQ | BPF_K, 0, 4, SYS_prctl);
+	load(offsetof(struct seccomp_data, args[0]));
+	put(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, PR_SET_SECCOMP);
+	answer(SECCOMP_RET_ERRNO | EPERM);
+	answer(SECCOMP_RET_ALLOW);
 }
 
 int
@@ -181,6 +215,8 @@ filter_load(void)
 	no_namespaces();
 	no_terminal_input();
 	few_sockets();
+	no_socket_programs();
+	no_seccomp_programs();
 	answer(SECCOMP_RET_ALLOW);
 	if (len > ROOM) {
 		errno = ENOBUFS;

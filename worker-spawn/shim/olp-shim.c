@@ -165,6 +165,7 @@ usual_limits(void)
 	limit(RLIMIT_NICE, 0, "limit nice");
 	limit(RLIMIT_RTPRIO, 0, "limit real time");
 	limit(RLIMIT_MSGQUEUE, LIM_RUN_MSGQUEUE, "limit queues");
+	limit(RLIMIT_SIGPENDING, LIM_RUN_SIGPENDING, "limit pending signals");
 	limit(RLIMIT_MEMLOCK, LIM_RUN_MEMLOCK, "limit locked memory");
 	/* Without one, memory is laid out the old way, easier to guess. */
 	if (getrlimit(RLIMIT_STACK, &rl) == -1)
@@ -229,6 +230,7 @@ capabilities(void)
 #define LL_DEVICES                                                             \
 	(LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_BLOCK)
 #define LL_FILE_ONLY_ABI3 (1ULL << 14)
+#define LL_BIND 1ULL
 #define LL_CONNECT 2ULL
 #define LL_SCOPES 3ULL
 #define LL_RULE_NET 2
@@ -274,7 +276,7 @@ landlock(void)
 		return; /* no such kernel: the probe has judged the rest */
 	rs.fs |= abi >= 2 ? 1ULL << 13 : 0;
 	rs.fs |= abi >= 3 ? LL_FILE_ONLY_ABI3 : 0;
-	rs.net = abi >= 4 ? LL_CONNECT : 0;
+	rs.net = abi >= 4 ? LL_BIND | LL_CONNECT : 0; /* no server of its own */
 	rs.scoped = abi >= 6 ? LL_SCOPES : 0;
 	if ((fd = (int)syscall(SYS_landlock_create_ruleset, &rs, size, 0)) ==
 	    -1)
