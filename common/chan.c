@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/log.h"
@@ -273,15 +274,26 @@ chan_recv(struct chan *c)
 	return (r == 0 ? 1 : r == 1 ? 2 : -1);
 }
 
+static int64_t
+now_ms(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (t.tv_sec * 1000LL + t.tv_nsec / 1000000);
+}
+
 static void
 chan_read_cb(evutil_socket_t fd, short what, void *arg)
 {
 	struct chan *c = arg;
+	int64_t end = now_ms() + LIM_CHAN_TURN_MS;
 	int n, r = 1, error;
 
 	(void)fd;
 	(void)what;
-	for (n = 0; n < LIM_CHAN_BATCH && r == 1; n++)
+	for (n = 0; n < LIM_CHAN_BATCH && r == 1 && (n == 0 || now_ms() < end);
+	     n++)
 		if ((r = chan_recv(c)) == 2)
 			return;
 	if (r == -1) {

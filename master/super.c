@@ -279,6 +279,9 @@ on_peer_bad(struct chan *c, struct msg *m)
 	peer = wire_peer(chan_arg(c), b->peer, b->instance, b->generation);
 	if (peer == NULL)
 		return (0); /* replaced already */
+	/* Nobody's service ends by the word of who has one credential. */
+	if (chan_peer(c) == PROC_EGRESS)
+		peer = chan_arg(c);
 	(void)snprintf(why, sizeof(why), "%s says: %s", proc_name(chan_peer(c)),
 	    log_vis(text, sizeof(text), b->text, strlen(b->text)));
 	super_kill(peer, why);

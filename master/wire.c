@@ -101,13 +101,13 @@ wire_peer(struct super *s, uint32_t proc, uint32_t instance, uint64_t gen)
 	struct super *peer = super_find(proc, instance);
 	const struct super *a = s, *b = peer;
 
-	if (peer != NULL &&
-	    s->proc > peer->proc) { /* the table's b is higher */
+	if (peer == NULL || peer->proc == s->proc)
+		return (NULL);
+	if (s->proc > peer->proc) { /* the table's b is higher */
 		a = peer;
 		b = s;
 	}
-	return (
-	    peer != NULL && gen != 0 && b->link[SLOT(a)] == gen ? peer : NULL);
+	return (gen != 0 && b->link[SLOT(a)] == gen ? peer : NULL);
 }
 
 /* ---- credentials ---- */
