@@ -15,8 +15,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *, size_t);
 
 static const char *const keys[] = { "model", "messages", "tools", "stream",
 	NULL };
-static const struct body_rules rules[] = { { NULL, NULL, 0 }, { keys, "m", 1 },
-	{ keys, "m", 0 } };
+static const char *const fetched[] = { "url", NULL };
+static const struct body_rules rules[] = { { NULL, NULL, 0, NULL },
+	{ keys, "m", 1, fetched }, { keys, "m", 0, NULL } };
 
 static int
 verdict(const struct body_rules *r, const uint8_t *data, size_t len,
