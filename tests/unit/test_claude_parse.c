@@ -596,6 +596,39 @@ START_TEST(depth_is_bounded)
 }
 END_TEST
 
+/* Commas and brackets in a string are text; outside they are values. */
+START_TEST(values_are_bounded)
+{
+	static const struct {
+		const char *before, *piece, *after;
+		size_t n;
+		unsigned int err;
+	} t[] = {
+		{ "{\"type\":\"x\",\"a\":[0", ",[]", "]}\n",
+		    LIM_PARSE_VALUES / 2 - 2, ERR_CLIENT },
+		{ "{\"type\":\"x\",\"a\":[0", ",[]", "]}\n",
+		    LIM_PARSE_VALUES / 2 + 1, ERR_CLIENT_ODD },
+		{ "{\"type\":\"x\",\"a\":[0", ",{}", "]}\n",
+		    LIM_PARSE_VALUES / 2 + 1, ERR_CLIENT_ODD },
+		{ "{\"type\":\"x\",\"a\":\"", ",[\\\"{", "\"}\n",
+		    LIM_PARSE_VALUES, ERR_CLIENT },
+	};
+	static char line[512 * 1024];
+	static struct got g;
+	size_t i, len = 0;
+
+	len += (size_t)snprintf(line, sizeof(line), "%s", t[_i].before);
+	for (i = 0; i < t[_i].n; i++)
+		len += (size_t)snprintf(
+		    line + len, sizeof(line) - len, "%s", t[_i].piece);
+	len +=
+	    (size_t)snprintf(line + len, sizeof(line) - len, "%s", t[_i].after);
+	memset(&g, 0, sizeof(g));
+	feed(parse_find("claude"), line, len, &g);
+	ck_assert_uint_eq(g.err, t[_i].err);
+}
+END_TEST
+
 /* The demo client's lines. */
 static const struct {
 	const char *lines;
@@ -681,6 +714,7 @@ main(void)
 	tcase_add_loop_test(t, odd_lines, 0, NROWS);
 	tcase_add_test(t, noise_is_bounded);
 	tcase_add_test(t, depth_is_bounded);
+	tcase_add_loop_test(t, values_are_bounded, 0, 4);
 	tcase_add_loop_test(t, demo_lines, 0, sizeof(demo) / sizeof(demo[0]));
 	tcase_add_test(t, table);
 	return (suite_run(s));
