@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #define USERDB "/run/userdb"
-#define TEMP ".olp-new"
 
 int
 userdb_open(void)
@@ -30,22 +29,24 @@ static int
 put(int dir, const char *name, const char *kind, uint32_t number,
     const char *text)
 {
-	char file[128], link[64];
+	char file[128], link[64], temp[32];
 	int fd, r = -1;
 
+	/* Two instances may write at once. */
+	(void)snprintf(temp, sizeof(temp), ".olp-%d", (int)getpid());
 	(void)snprintf(file, sizeof(file), "%s.%s", name, kind);
 	(void)snprintf(link, sizeof(link), "%" PRIu32 ".%s", number, kind);
-	(void)unlinkat(dir, TEMP, 0);
-	fd = openat(dir, TEMP, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	(void)unlinkat(dir, temp, 0);
+	fd = openat(dir, temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd == -1)
 		return (-1);
 	if (write(fd, text, strlen(text)) == (ssize_t)strlen(text) &&
 	    fchmod(fd, 0644) == 0) /* whatever the umask is */
-		r = renameat(dir, TEMP, dir, file);
+		r = renameat(dir, temp, dir, file);
 	close(fd);
-	if (r == -1 || symlinkat(file, dir, TEMP) == -1)
+	if (r == -1 || symlinkat(file, dir, temp) == -1)
 		return (-1);
-	return (renameat(dir, TEMP, dir, link));
+	return (renameat(dir, temp, dir, link));
 }
 
 int
