@@ -192,7 +192,7 @@ alloc_many(int n, int mb)
 	for (; n > 0; n--)
 		if (fork() == 0) {
 			if ((p = malloc((size_t)mb << 20)) != NULL)
-				memset(p, 1, (size_t)mb << 20);
+				explicit_bzero(p, (size_t)mb << 20);
 			(void)pause();
 			_exit(0);
 		}
