@@ -47,6 +47,7 @@ accuse_cb(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
+	log_info("hostile accuses=1");
 	accuse(PROC_SPAWN, 0);
 	accuse(PROC_HTTP, 0);
 	for (i = 1; i < 8; i++)
@@ -57,8 +58,9 @@ accuse_cb(evutil_socket_t fd, short what, void *arg)
 static void
 start(void)
 {
-	log_info("hostile accuses=1");
-	accuse_cb(-1, 0, NULL);
+	static const struct timeval wired = { 0, 500000 };
+
+	event_base_once(worker_base(), -1, EV_TIMEOUT, accuse_cb, NULL, &wired);
 }
 
 static uint16_t

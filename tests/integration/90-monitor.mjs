@@ -354,7 +354,7 @@ await test('an olpd-egress that accuses others to the master ends nobody but its
   await c.first;
   const m = e.chat(mallory, 'http:1 say:.', { ms: 20000 }); // its egress begins
   await until('it accuses', () => e.log.some((l) => /hostile accuses=1/.test(l)), 10000);
-  await until('and is ended for it', () => e.lines('olpd-egress', 'died', 'says: an accusation').length >= 2, 20000);
+  await until('and is ended for it', () => e.lines('olpd-egress', 'died', 'says: an accusation').length >= 1, 20000);
   await c.end;
   equal([c.text, c.finish], ['firstlast', 'stop'], 'a run of somebody else:');
   equal(['olpd-http', 'olpd-spawn'].map((n) => e.worker(n)), before, 'the accused:');
@@ -430,7 +430,8 @@ async function position(name, open, kernel = {}) {
   for (const [k, v] of Object.entries(got)) {
     if (open.includes(k)) equal(v, 'OPEN', k);
     else if (kernel[k]) assert(kernel[k](v, got), `${k}: ${v}`);
-    else assert(refusals[name].test(v), `${k}: ${v}`);
+    // Before Linux 6.5 a socket has no such option.
+    else assert(refusals[name].test(v) || (/^pidfd-of-/.test(k) && v === 'ENOPROTOOPT'), `${k}: ${v}`);
   }
   await o.stop();
   return got;
