@@ -5,10 +5,10 @@
  */
 #include "common/log.h"
 
-#define LIBBSD_OPENBSD_VIS /* strnvis(3) as in OpenBSD; the header asks to     \
-			      choose */
 #include <sys/stat.h>
 
+#define LIBBSD_OPENBSD_VIS /* strnvis(3) as in OpenBSD; the header asks to     \
+			      choose */
 #include <bsd/stdlib.h>
 #include <bsd/string.h>
 #include <bsd/vis.h>

@@ -425,10 +425,10 @@ conn_new(int fd, SSL_CTX *tls, int refuse)
 int
 conn_evict(void)
 {
+	uint64_t now = job_now();
 	struct conn *c;
 
-	uint64_t now = job_now();
-
+	/* In the order in which they began to wait. */
 	TAILQ_FOREACH(c, &conns, entry)
 		if (c->state == CONN_HEAD && conn_backlog(c) == 0)
 			break;

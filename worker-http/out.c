@@ -3,8 +3,8 @@
  * A run's way out, as its egress tells it.  Runs in worker-http.  This file
  * asks an egress what went out for a run and keeps its word of that: the
  * first request, a refusal, status, usage and limits at the end.  It must
- * never take one egress's word on a run of another, nor wait for it without
- * a bound.
+ * never take one egress's word on a run of another, but for what forbids
+ * making that run again, nor wait for it without a bound.
  */
 #include "worker-http/out.h"
 
